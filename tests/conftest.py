@@ -1,0 +1,56 @@
+"""What every test gets: folders of its own, no network, one set of hypothesis profiles."""
+
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings as hypothesis_settings
+from pytest_django import Settings
+
+hypothesis_settings.register_profile("dev", max_examples=25, deadline=None)
+hypothesis_settings.register_profile("ci", max_examples=100, deadline=None)
+hypothesis_settings.register_profile("deep", max_examples=5_000, deadline=None)
+hypothesis_settings.load_profile(
+    os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev")
+)
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_PURE = frozenset({"unit", "property"})
+
+
+class NetworkBlockedError(AssertionError):
+    """A test tried to leave the machine."""
+
+
+@pytest.fixture(autouse=True)
+def loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let sockets reach this machine and nothing else."""
+
+    def checked(name: str) -> None:
+        original = getattr(socket.socket, name)
+
+        def call(self: socket.socket, address: Any) -> Any:
+            outside = self.family in (socket.AF_INET, socket.AF_INET6)
+            if outside and address[0] not in _LOOPBACK:
+                raise NetworkBlockedError(f"{name} to {address[0]}")
+            return original(self, address)
+
+        monkeypatch.setattr(socket.socket, name, call)
+
+    checked("connect")
+    checked("connect_ex")
+
+
+@pytest.fixture(autouse=True)
+def own_folders(request: pytest.FixtureRequest) -> None:
+    """Give a test that uses Django a data and a state folder of its own, both made and empty."""
+    if _PURE.intersection(request.path.relative_to(request.config.rootpath).parts):
+        return
+    folder: Path = request.getfixturevalue("tmp_path")
+    settings: Settings = request.getfixturevalue("settings")
+    settings.DATA_DIR = folder / "memory"
+    settings.STATE_DIR = folder / "state"
+    settings.DATA_DIR.mkdir()
+    settings.STATE_DIR.mkdir(mode=0o700)
