@@ -1,0 +1,55 @@
+"""The shape of a procedure's text: five sections, so that an agent knows where to look."""
+
+SECTIONS = (
+    "When to use",
+    "Preconditions",
+    "Steps",
+    "Tools required",
+    "Known failures",
+)
+_DEFAULT = "Steps"
+
+TEMPLATE = "\n\n".join(f"## {section}" for section in SECTIONS)
+
+
+def shape(text: str) -> str:
+    """The text with all five sections in their order: what stands under other headings stays.
+
+    A text with none of the sections goes under Steps; a missing section is added empty behind the
+    one before it. Shaping twice changes nothing.
+    """
+    lines = text.split("\n")
+    if not any(_section(line) for line in lines):
+        lines = [f"## {_DEFAULT}", "", *lines]
+    parts = _parts(lines)
+    for number, section in enumerate(SECTIONS):
+        if not any(name == section for name, _ in parts):
+            parts.insert(_place(parts, number), (section, [f"## {section}"]))
+    return "\n\n".join("\n".join(body).strip("\n") for _, body in parts if _shown(body))
+
+
+def _shown(body: list[str]) -> bool:
+    return any(line.strip() for line in body)
+
+
+def _section(line: str) -> str:
+    """The section that a line opens, `""` for any other line."""
+    name = line[3:].strip().casefold() if line.startswith("## ") else ""
+    return next((section for section in SECTIONS if section.casefold() == name), "")
+
+
+def _parts(lines: list[str]) -> list[tuple[str, list[str]]]:
+    """The text cut before each of the five headings; what stands before the first is unnamed."""
+    parts: list[tuple[str, list[str]]] = [("", [])]
+    for line in lines:
+        section = _section(line)
+        if section:
+            parts.append((section, []))
+        parts[-1][1].append(line)
+    return parts
+
+
+def _place(parts: list[tuple[str, list[str]]], number: int) -> int:
+    """Behind the last part that belongs before section `number`."""
+    before = ("", *SECTIONS[:number])
+    return max(at for at, (name, _) in enumerate(parts) if name in before) + 1
