@@ -1,0 +1,79 @@
+"""Changes to an index, while the caller holds its writer lock."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from whoosh.query import Term
+
+from recall.index import stamp as stamps
+from recall.index.faults import cancelled_on_fault, faults
+from recall.index.folder import sync_all
+from recall.index.schema import Doc, fields
+from recall.index.stamp import Stamp
+
+
+class Writing:
+    """The index while its writer lock is held: read cursor and rows now, then apply."""
+
+    def __init__(self, engine: Any, folder: Path, stamp: Stamp) -> None:
+        self._engine = engine
+        self._folder = folder
+        self.stamp = stamp
+
+    def apply(self, upserts: Iterable[Doc], deletes: Iterable[str], stamp: Stamp) -> None:
+        """Make the index hold `upserts` and not `deletes`, and stand at `stamp`.
+
+        Applying the same again ends in the same state; of several docs with one id the last
+        counts. Raises IndexUnavailable when the index is damaged or the disk refuses: the
+        stamp is then the old one still, so that the same changes are applied again.
+        """
+        docs = {doc.id: doc for doc in upserts}
+        gone = set(deletes) | docs.keys()
+        if gone:
+            self._soil()
+            with faults():
+                self._write(docs.values(), gone)
+        self._store(stamp)
+
+    def compact(self, *, full: bool = False) -> None:
+        """Merge small segments; with `full` all into one, without the deleted documents."""
+        self._soil()
+        with faults():
+            writer = self._engine.writer(_lk=False)
+            with cancelled_on_fault(writer):
+                writer.commit(optimize=full)
+        self._store(self.stamp)
+
+    def settle(self) -> None:
+        """Sync everything and say so: then the index is trusted after a reboot too."""
+        with faults():
+            sync_all(self._folder)
+        self._store(replace(self.stamp, clean=True), durable=True)
+
+    def _write(self, docs: Collection[Doc], gone: set[str]) -> None:
+        writer = self._engine.writer(_lk=False)
+        with cancelled_on_fault(writer):
+            with writer.searcher() as searcher:
+                for key in gone:
+                    for number in list(searcher.docs_for_query(Term("id", key))):
+                        writer.delete_document(number)
+            for doc in docs:
+                writer.add_document(**fields(doc))
+            writer.commit(merge=False)
+
+    def _soil(self) -> None:
+        """Before the first change after a clean close the stamp must stop saying "clean"."""
+        if self.stamp.clean:
+            self._store(replace(self.stamp, clean=False), durable=True)
+
+    def _store(self, stamp: Stamp, *, durable: bool = False) -> None:
+        with faults():
+            self.stamp = replace(
+                stamp,
+                generation=self.stamp.generation,
+                toc=self._engine.latest_generation(),
+                boot=stamps.boot_id(),
+            )
+            stamps.write(self._folder, self.stamp, durable=durable)
