@@ -1,0 +1,47 @@
+"""The calls of the HTTP API about banks: a few lines each, no rule of their own."""
+
+import hashlib
+
+from django.http import HttpRequest
+
+from banks import auth, errors
+from banks.access import Principal
+from banks.operations import Idempotency
+
+KEY_HEADER = "Idempotency-Key"
+KEY_LENGTH = 255
+
+
+class Request(HttpRequest):
+    """A request that was let in: `auth` is who asks."""
+
+    auth: Principal
+
+
+def idempotency(request: Request) -> Idempotency | None:
+    """The caller's idempotency key with what it stands for. Raises Invalid for an unusable one."""
+    key = request.headers.get(KEY_HEADER)
+    if key is None:
+        return None
+    if not 0 < len(key) <= KEY_LENGTH or not key.isascii() or not key.isprintable():
+        raise errors.Invalid(
+            f"{KEY_HEADER} takes 1 to {KEY_LENGTH} printable ASCII characters.", loc=KEY_HEADER
+        )
+    asked = f"{request.method} {request.get_full_path()}\n".encode()
+    digest = hashlib.sha256(asked + request.body).hexdigest()
+    return Idempotency(auth.idempotency_owner(request.auth), key, digest)
+
+
+KEYED = {
+    "parameters": [
+        {
+            "in": "header",
+            "name": KEY_HEADER,
+            "required": False,
+            "schema": {"type": "string", "minLength": 1, "maxLength": KEY_LENGTH},
+            "description": "The same key with the same call answers the first result again, "
+            "for 24 hours.",
+        }
+    ]
+}
+"""For `openapi_extra` of a call that takes an idempotency key."""

@@ -1,0 +1,38 @@
+"""Calls about the rules that are put into every prompt."""
+
+from typing import Any
+
+from ninja import Query, Router
+
+from banks import queries
+from banks.access import Role, Scope
+from banks.api import KEYED, Request, idempotency
+from banks.schemas import BankParams, RuleIn, RuleSetOut, RulesOut, answers
+from banks.services import opening, rules
+
+router = Router(tags=["rules"])
+
+
+@router.get("/rules", response=answers(RulesOut))
+def list_rules(request: Request, params: Query[BankParams]) -> dict[str, Any]:
+    """The rules of a bank, by name, with their whole content."""
+    bank = opening.to_read(request.auth, params.bank, Scope.RULES_READ)
+    found = queries.rules(bank) if bank else []
+    return {"bank": opening.name_of(params.bank), "rules": found}
+
+
+@router.put("/rules/{name}", response=answers(RuleSetOut), openapi_extra=KEYED)
+def set_rule(request: Request, name: str, body: RuleIn) -> dict[str, bool]:
+    """Create or replace one rule; blank content removes it. A missing bank is made if the caller
+    may create banks.
+    """
+    bank = opening.to_save(request.auth, body.bank, Role.MAINTAINER, Scope.RULES_WRITE)
+    exists = rules.set_rule(
+        request.auth,
+        bank,
+        name,
+        body.content,
+        version=body.if_version,
+        idempotency=idempotency(request),
+    )
+    return {"exists": exists}

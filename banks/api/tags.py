@@ -1,0 +1,22 @@
+"""The call about tags."""
+
+from typing import Any
+
+from ninja import Query, Router
+
+from banks import queries
+from banks.access import Scope
+from banks.api import Request
+from banks.schemas import BankParams, TagsOut, answers
+from banks.services import opening
+
+router = Router(tags=["memories"])
+
+
+@router.get("/tags", response=answers(TagsOut))
+def list_tags(request: Request, params: Query[BankParams]) -> dict[str, Any]:
+    """The tags of live memories with their counts, most used first."""
+    bank = opening.to_read(request.auth, params.bank, Scope.MEMORY_READ)
+    found = queries.tags(bank) if bank else []
+    told = [{"tag": tag, "count": count} for tag, count in found]
+    return {"bank": opening.name_of(params.bank), "tags": told}

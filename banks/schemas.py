@@ -1,0 +1,538 @@
+"""What the API takes and gives: names, types and bounds of fields. No rule of the product.
+
+Bodies are strict: an unknown field or a wrong type is refused. A field without a value is left out
+of an answer; only `source` is null, as agents know it.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
+
+from banks import errors
+from banks.operations import store_errors
+from banks.queries import LIST_LIMIT, LIST_MOST, Filters, from_milliseconds
+from banks.services.drafts import Draft, Patch
+from banks.services.entries import Expected, Saved
+from banks.store import names
+from banks.store.types import Category, Kind, Origin, Trust
+
+BULK_MOST = 500
+OFFSET_MOST = 1_000_000_000
+_LAST_MS = 253_402_300_799_999
+LOC_LENGTH = 100
+SUMMARY_ERRORS = 20
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+def optional(description: str) -> Any:
+    """A field of an answer that is left out when it has no value."""
+    return Field(default=None, exclude_if=_is_none, description=description)
+
+
+class Body(BaseModel):
+    """A JSON body: nothing unknown, nothing converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Params(BaseModel):
+    """Parameters of an address: text that becomes numbers and flags."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Answer(BaseModel):
+    """Part of an answer, read from a value of the services."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+BankField = Annotated[
+    str | None, Field(description="The bank; left out: the configured default bank.")
+]
+Milliseconds = Annotated[int, Field(ge=0, le=_LAST_MS, description="Milliseconds since the epoch.")]
+# Words come as plain strings, which strict mode would not take for a member of an enumeration.
+CategoryField = Annotated[Category, Field(strict=False)]
+KindField = Annotated[Kind, Field(strict=False)]
+OriginField = Annotated[Origin, Field(strict=False)]
+TrustField = Annotated[Trust, Field(strict=False)]
+Revision = Annotated[
+    int | None, Field(ge=0, description="Answer 409 unless this is the current revision.")
+]
+Version = Annotated[
+    str | None, Field(max_length=64, description="Answer 409 unless this is the current version.")
+]
+
+
+# --- errors -----------------------------------------------------------------------------------
+class DetailOut(Answer):
+    """One thing that is wrong: where and what."""
+
+    loc: str
+    message: str
+
+
+class ErrorOut(Answer):
+    """The one shape of every error."""
+
+    code: str = Field(description="Stable; docs/errors.md lists them all.")
+    message: str
+    errors: list[DetailOut]
+    request_id: str
+    current: dict[str, Any] | SkipJsonSchema[None] = optional(
+        "With `stale_revision`: the memory or rule as it is now."
+    )
+
+
+_FAILURES = frozenset({401, 403, 404, 409, 413, 422, 429, 503})
+
+
+def answers(model: Any) -> dict[Any, Any]:
+    """The `response` of an operation: the model for success, one shape for every failure."""
+    return {200: model, _FAILURES: ErrorOut}
+
+
+def refusals(error: ValidationError) -> tuple[errors.Detail, ...]:
+    """What pydantic refused, as details; values never show."""
+    return tuple(detail(each["loc"], each["msg"]) for each in error.errors(include_input=False))
+
+
+def detail(loc: tuple[int | str, ...], message: str) -> errors.Detail:
+    """One refused field; its place is a dotted path and bounded, since a caller chose its words."""
+    place = ".".join(str(part) for part in loc)[:LOC_LENGTH]
+    return errors.Detail(place, message.removeprefix("Value error, "))
+
+
+def invalid(details: tuple[errors.Detail, ...]) -> errors.Invalid:
+    """The error for refused fields: the message names the first, `errors` the first twenty."""
+    shown = details[:SUMMARY_ERRORS] or (errors.Detail("", "The request cannot be accepted."),)
+    first = shown[0]
+    message = f"{first.loc}: {first.message}" if first.loc else first.message
+    return errors.Invalid(message, details=shown)
+
+
+# --- memories ---------------------------------------------------------------------------------
+class SourceOut(Answer):
+    """Where a memory was learned."""
+
+    session_id: str | SkipJsonSchema[None] = optional("The conversation.")
+    entry_id: str | SkipJsonSchema[None] = optional("The message in it.")
+    agent: str | SkipJsonSchema[None] = optional("Who wrote it down.")
+
+
+class MemoryOut(Answer):
+    """One memory. Times are milliseconds since the epoch."""
+
+    id: str
+    bank: str
+    text: str
+    summary: str
+    title: str | SkipJsonSchema[None] = optional("Procedures only.")
+    category: Category
+    kind: Kind
+    origin: Origin
+    trust: Trust
+    confidence: Literal["stated", "extracted", "inferred"]
+    tags: list[str]
+    entities: list[str]
+    pinned: bool
+    corroboration: int
+    revision: int
+    created_at: int
+    updated_at: int
+    stated_at: int
+    invalid_at: int | SkipJsonSchema[None] = optional("When it stopped being true.")
+    superseded_by: str | SkipJsonSchema[None] = optional("The memory that replaced this one.")
+    supersedes: str | SkipJsonSchema[None] = optional("The memory that this one replaced first.")
+    replaces: list[str] = Field(description="All memories that this one replaced.")
+    former_id: str | SkipJsonSchema[None] = optional("Its id before an import or a move.")
+    fingerprint: str
+    version: str = Field(description="Changes with every change of its block, by hand too.")
+    path: str = Field(description="Its file within the bank's folder.")
+    source: SourceOut | None
+
+
+class SaveItem(Body):
+    """One memory to save."""
+
+    bank: BankField = None
+    text: str = Field(description="One self-contained statement.")
+    category: CategoryField | None = None
+    tags: list[str] = []
+    entities: list[str] = []
+    pinned: bool = False
+    summary: str | None = None
+    title: str | None = Field(default=None, description="Procedures only.")
+    origin: OriginField | None = None
+    trust: TrustField | None = None
+    supersedes: str | None = Field(default=None, description="A live memory that this replaces.")
+    session_id: str | None = None
+    entry_id: str | None = None
+    agent: str | None = None
+    created_at: Milliseconds | None = Field(default=None, description="For imports; maintainers.")
+
+    def draft(self) -> Draft:
+        """What the services take."""
+        return Draft(
+            text=self.text,
+            category=self.category,
+            tags=tuple(self.tags),
+            entities=tuple(self.entities),
+            pinned=self.pinned,
+            summary=self.summary,
+            title=self.title,
+            origin=self.origin,
+            trust=self.trust,
+            supersedes=self.supersedes or None,
+            session=self.session_id,
+            source_entry=self.entry_id,
+            agent=self.agent,
+            created=None if self.created_at is None else from_milliseconds(self.created_at),
+        )
+
+
+class SavedOut(Answer):
+    """A saved memory; `created` is false when its text was known and it was reinforced."""
+
+    created: bool
+    memory: MemoryOut
+
+
+_Item = Annotated[
+    Any,
+    WithJsonSchema({"type": "object", "description": "A body of POST /memories."}),
+]
+
+
+class BulkIn(Body):
+    """Memories to save at once; a bad one is refused alone."""
+
+    bank: BankField = None
+    memories: list[_Item] = Field(max_length=BULK_MOST)
+
+    def drafts(self, bank: str) -> list[Draft | errors.DomainError]:
+        """Each item as a draft, or why it cannot be one."""
+        return [_item(each, bank) for each in self.memories]
+
+
+def _item(value: object, bank: str) -> Draft | errors.DomainError:
+    try:
+        item = SaveItem.model_validate(value)
+    except ValidationError as error:
+        return invalid(refusals(error))
+    if item.bank not in (None, bank):
+        return errors.Invalid("All memories of one call go into one bank.", loc="bank")
+    return item.draft()
+
+
+class ItemErrorOut(Answer):
+    """Why one item was refused."""
+
+    code: str
+    message: str
+
+
+class ItemOut(Answer):
+    """What became of one item: `created` and `memory`, or `error`."""
+
+    created: bool | SkipJsonSchema[None] = optional("As in the answer of a single save.")
+    memory: MemoryOut | SkipJsonSchema[None] = optional("The saved memory.")
+    error: ItemErrorOut | SkipJsonSchema[None] = optional("Why it was refused.")
+
+
+class BulkOut(Answer):
+    """One result for each item, in their order."""
+
+    results: list[ItemOut]
+
+
+def item_result(result: Saved | errors.DomainError) -> dict[str, Any]:
+    """What became of one item, for `BulkOut`."""
+    if isinstance(result, errors.DomainError):
+        return {"error": {"code": result.code, "message": result.message}}
+    return {"created": result.created, "memory": result.memory}
+
+
+class GuardedIn(Body):
+    """A change that may be tied to the state that the caller saw."""
+
+    bank: BankField = None
+    if_revision: Revision = None
+    if_version: Version = None
+
+    def expected(self) -> Expected:
+        """What the services take."""
+        return Expected(self.if_revision, self.if_version)
+
+
+class GuardedParams(Params):
+    """The same for a call without a body."""
+
+    bank: BankField = None
+    if_revision: Revision = None
+    if_version: Version = None
+
+    def expected(self) -> Expected:
+        """What the services take."""
+        return Expected(self.if_revision, self.if_version)
+
+
+class PatchIn(GuardedIn):
+    """Fields to change; a field that is left out stays as it is, an empty list clears."""
+
+    text: str | None = None
+    tags: list[str] | None = None
+    entities: list[str] | None = None
+    pinned: bool | None = None
+    summary: str | None = None
+    title: str | None = None
+    trust: TrustField | None = None
+
+    def patch(self) -> Patch:
+        """What the services take."""
+        return Patch(
+            text=self.text,
+            tags=None if self.tags is None else tuple(self.tags),
+            entities=None if self.entities is None else tuple(self.entities),
+            pinned=self.pinned,
+            summary=self.summary,
+            title=self.title,
+            trust=self.trust,
+        )
+
+
+class PinIn(GuardedIn):
+    """Pin or unpin."""
+
+    pinned: bool
+
+
+class SupersedeIn(GuardedIn):
+    """Which live memory takes over."""
+
+    superseded_by: str = Field(description="A live memory of the same bank.")
+    reason: str | None = Field(default=None, description="Why; cut at 500 characters.")
+    reinforce: bool = Field(default=False, description="The survivor absorbs the observations.")
+
+
+class OneOut(Answer):
+    """One memory."""
+
+    memory: MemoryOut
+
+
+class SupersededOut(Answer):
+    """The retired memory, and whether the survivor was reinforced."""
+
+    memory: MemoryOut
+    reinforced: bool
+
+
+class RevisionOut(Answer):
+    """One state of a memory and how it came about."""
+
+    revision: int
+    at: int
+    actor: str
+    act: str
+    reason: str | SkipJsonSchema[None] = optional("Why, when somebody said so.")
+    memory: MemoryOut
+
+
+class HistoryOut(Answer):
+    """Every known state, newest first."""
+
+    revisions: list[RevisionOut]
+
+
+class BankParams(Params):
+    """Which bank."""
+
+    bank: BankField = None
+
+
+class ListParams(BankParams):
+    """What a list is narrowed to, and which part of it is wanted."""
+
+    kind: Kind | None = None
+    category: Category | None = None
+    tag: list[str] = Field(default=[], description="Repeat it to ask for several.")
+    match: Literal["all", "any"] = Field(default="all", description="All of the tags, or any.")
+    origin: Origin | None = None
+    since: Milliseconds | None = None
+    until: Milliseconds | None = Field(default=None, description="Not included.")
+    pinned: bool | None = None
+    q: str = Field(default="", max_length=4_000, description="Part of summary, text or a tag.")
+    include_superseded: bool = False
+    limit: int = Field(default=LIST_LIMIT, ge=0, le=LIST_MOST)
+    offset: int = Field(default=0, ge=0, le=OFFSET_MOST)
+    cursor: str | None = Field(default=None, max_length=500, description="Goes before `offset`.")
+
+    def filters(self) -> Filters:
+        """What the queries take. Raises Invalid."""
+        return Filters(
+            kind=self.kind,
+            category=self.category,
+            tags=tag_filter(self.tag, "tag"),
+            any_tag=self.match == "any",
+            origin=self.origin,
+            since=None if self.since is None else from_milliseconds(self.since),
+            until=None if self.until is None else from_milliseconds(self.until),
+            pinned=self.pinned,
+            text=self.q,
+            include_superseded=self.include_superseded,
+        )
+
+
+def tag_filter(values: list[str], field: str) -> tuple[str, ...]:
+    """Tags as they are kept, so that a filter finds what a save wrote. Raises Invalid."""
+    with store_errors():
+        return names.clean_labels(values, field)
+
+
+class PageOut(Answer):
+    """A page of memories; `total` counts all that match."""
+
+    memories: list[MemoryOut]
+    total: int
+    next_cursor: str | SkipJsonSchema[None] = optional("Where the next page begins.")
+
+
+class TagOut(Answer):
+    """A tag and how many live memories carry it."""
+
+    tag: str
+    count: int
+
+
+class TagsOut(Answer):
+    """Tags of live memories, most used first."""
+
+    bank: str
+    tags: list[TagOut]
+
+
+class TemplateOut(Answer):
+    """The sections of a procedure's text."""
+
+    text: str
+
+
+# --- rules ------------------------------------------------------------------------------------
+class RuleOut(Answer):
+    """One rule that is put into every prompt."""
+
+    name: str
+    content: str
+    version: str
+    updated_at: int
+
+
+class RulesOut(Answer):
+    """The rules of a bank, by name."""
+
+    bank: str
+    rules: list[RuleOut]
+
+
+class RuleIn(Body):
+    """A rule's whole content; blank content removes it."""
+
+    bank: BankField = None
+    content: str
+    if_version: Version = Field(default=None, description='The version you saw; "" = none.')
+
+
+class RuleSetOut(Answer):
+    """`exists` is false when blank content removed the rule."""
+
+    ok: bool = True
+    exists: bool
+
+
+# --- banks ------------------------------------------------------------------------------------
+class BankOut(Answer):
+    """A bank with its counts: live memories, pinned ones, rules."""
+
+    name: str
+    description: str | SkipJsonSchema[None] = Field(default=None, exclude_if=lambda v: not v)
+    memories: int
+    pinned: int
+    rules: int
+    hold: str | SkipJsonSchema[None] = Field(
+        default=None, exclude_if=lambda v: not v, description="Why it takes no writes."
+    )
+
+
+class BankIn(Body):
+    """A bank to create."""
+
+    name: str = Field(description="[a-z0-9][a-z0-9_-]{0,63}")
+    description: str = ""
+
+
+class DescriptionIn(Body):
+    """What to say about a bank."""
+
+    description: str
+
+
+class FolderIn(Body):
+    """Which folder of the trash; left out: the newest one of that name."""
+
+    folder: str | None = None
+
+
+class NameIn(Body):
+    """A new name."""
+
+    name: str
+
+
+class OneBankOut(Answer):
+    """One bank."""
+
+    bank: BankOut
+
+
+class CreatedOut(Answer):
+    """A bank; `created` is false when it was there and nothing was changed."""
+
+    bank: BankOut
+    created: bool
+
+
+class BanksOut(Answer):
+    """Every bank that the caller may see, by name."""
+
+    banks: list[BankOut]
+
+
+class TrashedOut(Answer):
+    """Where the bank's folder is now, relative to the data folder."""
+
+    ok: bool = True
+    trashed_to: str
+
+
+class InTrashOut(Answer):
+    """A bank in the trash."""
+
+    name: str
+    trashed_to: str
+
+
+class TrashOut(Answer):
+    """Trashed banks, newest first."""
+
+    banks: list[InTrashOut]
+
+
+class PathsOut(Answer):
+    """The files that were made."""
+
+    created: list[str]

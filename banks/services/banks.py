@@ -1,0 +1,262 @@
+"""Banks themselves: create, describe, trash, restore, rename, ensure the tree."""
+
+import uuid
+from collections.abc import Callable
+from datetime import datetime
+
+from django.db import transaction
+
+from banks import access, errors, moves, seams, signals, sync
+from banks.access import Principal, Role, Scope
+from banks.journal import Effect
+from banks.models import Bank, Change, Membership
+from banks.operations import Plan, store_errors
+from banks.services import open_bank
+from banks.services.commit import Desk, run
+from banks.steps import Put, Step
+from banks.store import edit, names, parse, redact, render, tree
+from banks.store.errors import FileMissing, FolderExists
+from banks.store.files import STAGE_PREFIX, TRASH, BankFolder, DataFolder
+
+DESCRIPTION_LENGTH = 500
+FORMAT = 1
+
+
+def create(principal: Principal, name: str, description: str = "") -> tuple[Bank, bool]:
+    """The bank of this name and whether it was made now; an existing one is not changed.
+
+    Its tree is made ready aside and appears in one step. The creator becomes its owner.
+    Raises Forbidden (may not create), NameTaken (a bank the caller cannot see), Invalid.
+    """
+    if not principal.may_create_banks:
+        raise errors.Forbidden("Creating banks needs an instance admin or banks:create.")
+    with store_errors():
+        names.bank_name(name)
+        told = names.clean_line(redact.mask(description).text, "description", DESCRIPTION_LENGTH)
+    sync.discover()
+    data = seams.data_folder()
+    with store_errors():
+        data.make()
+        with data.lock(sync.LOCK_TIMEOUT_S):
+            existing = Bank.objects.filter(name=name).exclude(state=Bank.State.TRASHED).first()
+            if existing is not None:
+                if access.role_in(principal, existing) is None:
+                    raise errors.NameTaken
+                return existing, False
+            bank = make(principal, data, name, lambda folder, now: write_tree(folder, told, now))
+    signals.changes_committed.send(Bank, bank_id=bank.pk, seq=bank.head)
+    return bank, True
+
+
+def make(
+    principal: Principal,
+    data: DataFolder,
+    name: str,
+    fill: Callable[[BankFolder, datetime], None],
+) -> Bank:
+    """A new bank whose folder `fill` makes ready aside, synced; it appears in one step.
+
+    Call it with the data folder's lock held. Raises NameTaken, and what `fill` raises: then the
+    half-made bank goes with the next `moves.heal`.
+    """
+    now, uid = seams.now(), uuid.uuid4().hex
+    effect = Effect(action=Change.Action.CREATED, target=Change.Target.BANK, key=name)
+    with transaction.atomic():
+        bank = Bank.objects.create(name=name, state=Bank.State.HIDDEN, created_at=now)
+        if principal.user_id is not None:
+            Membership.objects.create(bank=bank, user_id=principal.user_id, role=Role.OWNER)
+        operation = moves.open_move(
+            bank,
+            "bank created",
+            source=STAGE_PREFIX + uid,
+            target=name,
+            becomes={"name": name, "state": Bank.State.ACTIVE.value},
+            effects=[effect],
+            actor=principal.handle,
+        )
+    fill(data.stage(uid), now)
+    try:
+        data.publish(uid, name)
+    except FolderExists as error:
+        raise errors.NameTaken from error
+    moves.close_move(operation, data)
+    return bank
+
+
+def write_tree(folder: BankFolder, description: str, now: datetime) -> None:
+    """The seed tree and `bank.yaml` in an empty folder, synced."""
+    with folder.lock(0) as locked:
+        locked.make_folders(tree.SEED_FOLDERS)
+        for path, text in tree.SEED_FILES.items():
+            locked.replace(path, text.encode(), expect=None)
+        locked.replace(tree.BANK_FILE, bank_file(description, now), expect=None)
+
+
+def bank_file(description: str, now: datetime) -> bytes:
+    """The `bank.yaml` of a new bank."""
+    lines = [f"format: {FORMAT}", f"created: {render.time(now)}"]
+    if description:
+        lines.insert(1, f"description: {render.scalar(description)}")
+    return ("\n".join(lines) + "\n").encode()
+
+
+def open_or_create(principal: Principal, name: str, role: Role, scope: Scope) -> Bank:
+    """The bank for a write that may make it: an absent one is created when the caller may.
+
+    Raises BankNotFound when it may not; NameTaken for a caller who may, but cannot see it.
+    """
+    try:
+        return open_bank(principal, name, role, scope)
+    except errors.BankNotFound:
+        if not principal.may_create_banks:
+            raise
+        bank, _ = create(principal, name)
+        return bank
+
+
+def describe(principal: Principal, bank: Bank, description: str) -> None:
+    """Set the bank's description: one line of `bank.yaml`. Raises Invalid."""
+    with store_errors():
+        told = names.clean_line(redact.mask(description).text, "description", DESCRIPTION_LENGTH)
+
+    def planner(desk: Desk) -> Plan:
+        desk.fresh(tree.BANK_FILE)
+        try:
+            old, _ = desk.locked.read(tree.BANK_FILE)
+        except FileMissing:
+            old = b""
+        data = edit.set_yaml_key(old, "description", render.scalar(told) if told else None)
+        plan = Plan("describe", {})
+        if data != old:
+            before = parse.version(old) if old else ""
+            plan.steps.append(Put(tree.BANK_FILE, before, data))
+            plan.effects.append(
+                Effect(
+                    action=Change.Action.UPDATED,
+                    target=Change.Target.BANK,
+                    key=bank.name,
+                    before=before,
+                    after=parse.version(data),
+                )
+            )
+        return plan
+
+    run(bank, principal, planner)
+
+
+def ensure(principal: Principal, bank: Bank) -> list[str]:
+    """Create what is missing of the tree; the paths created. Existing files are not touched."""
+
+    def planner(desk: Desk) -> Plan:
+        missing: list[Step] = []
+        for path, text in tree.SEED_FILES.items():
+            try:
+                desk.locked.tail(path, 0)
+            except FileMissing:
+                missing.append(Put(path, "", text.encode()))
+        return Plan("ensure", {"created": [step.path for step in missing]}, missing)
+
+    created: list[str] = run(bank, principal, planner)["created"]
+    return created
+
+
+def trash(principal: Principal, bank: Bank) -> str:
+    """Move the bank to the trash, from where it can be restored; its folder there, relative."""
+    data = seams.data_folder()
+    stamp = seams.now().strftime("%Y%m%dT%H%M%SZ")
+    with store_errors(), data.lock(sync.LOCK_TIMEOUT_S):
+        with data.bank(bank.name).lock(sync.LOCK_TIMEOUT_S):
+            stamp = _free_stamp(data, bank.name, stamp)
+            folder = f"{bank.name}-{stamp}"
+            operation = moves.open_move(
+                bank,
+                "bank trashed",
+                source=bank.name,
+                target=f"{TRASH}/{folder}",
+                becomes={
+                    "name": bank.name,
+                    "state": Bank.State.TRASHED.value,
+                    "trashed_to": folder,
+                },
+                effects=[_bank_effect(Change.Action.TRASHED, bank.name)],
+                actor=principal.handle,
+            )
+            data.trash(bank.name, stamp)
+        moves.close_move(operation, data)
+    signals.changes_committed.send(Bank, bank_id=bank.pk, seq=bank.head)
+    return f"{TRASH}/{folder}"
+
+
+def _free_stamp(data: DataFolder, name: str, stamp: str) -> str:
+    taken, wanted, number = set(data.trashed()), stamp, 1
+    while f"{name}-{wanted}" in taken:
+        number += 1
+        wanted = f"{stamp}-{number}"
+    return wanted
+
+
+def _bank_effect(action: str, name: str) -> Effect:
+    return Effect(action=action, target=Change.Target.BANK, key=name)
+
+
+def trashed(principal: Principal) -> list[Bank]:
+    """The trashed banks that the caller owned, newest first."""
+    banks = Bank.objects.filter(state=Bank.State.TRASHED).order_by("-trashed_to")
+    return [bank for bank in banks if (access.role_in(principal, bank) or 0) >= Role.OWNER]
+
+
+def restore(principal: Principal, name: str, folder: str | None = None) -> Bank:
+    """Bring a trashed bank back under its name, members with it; the newest when no folder is
+    named. Raises TrashNotFound, NameTaken."""
+    for bank in trashed(principal):
+        if bank.name == name and folder in (None, bank.trashed_to, f"{TRASH}/{bank.trashed_to}"):
+            break
+    else:
+        raise errors.TrashNotFound
+    data = seams.data_folder()
+    with store_errors(), data.lock(sync.LOCK_TIMEOUT_S):
+        if Bank.objects.filter(name=name).exclude(state=Bank.State.TRASHED).exists():
+            raise errors.NameTaken
+        operation = moves.open_move(
+            bank,
+            "bank restored",
+            source=f"{TRASH}/{bank.trashed_to}",
+            target=name,
+            becomes={"name": name, "state": Bank.State.ACTIVE.value, "trashed_to": ""},
+            effects=[_bank_effect(Change.Action.RESTORED, name)],
+            actor=principal.handle,
+        )
+        try:
+            data.restore(bank.trashed_to, name)
+        except FolderExists as error:
+            raise errors.NameTaken from error
+        moves.close_move(operation, data)
+    signals.changes_committed.send(Bank, bank_id=bank.pk, seq=bank.head)
+    return operation.bank
+
+
+def rename(principal: Principal, bank: Bank, name: str) -> Bank:
+    """Give the bank another name; ids, members, tokens and index stay. Raises NameTaken."""
+    with store_errors():
+        names.bank_name(name)
+    data = seams.data_folder()
+    with store_errors(), data.lock(sync.LOCK_TIMEOUT_S):
+        if Bank.objects.filter(name=name).exclude(state=Bank.State.TRASHED).exists():
+            raise errors.NameTaken
+        with data.bank(bank.name).lock(sync.LOCK_TIMEOUT_S):
+            operation = moves.open_move(
+                bank,
+                "bank renamed",
+                source=bank.name,
+                target=name,
+                becomes={"name": name, "state": Bank.State.ACTIVE.value},
+                effects=[_bank_effect(Change.Action.RENAMED, name)],
+                actor=principal.handle,
+            )
+            try:
+                data.rename(bank.name, name)
+            except FolderExists as error:
+                raise errors.NameTaken from error
+        moves.close_move(operation, data)
+    signals.changes_committed.send(Bank, bank_id=bank.pk, seq=bank.head)
+    return operation.bank

@@ -1,0 +1,156 @@
+"""The choke point: every change of a bank's files goes through `run`.
+
+Lock, heal, replay, plan on rows that agree with the files, execute, unlock, wake the followers.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import OperationalError, connection
+
+from banks import errors, operations, seams, signals, sync
+from banks.access import Principal
+from banks.models import Bank, Entry, SourceFile
+from banks.operations import Idempotency, Plan
+from banks.steps import Step
+from banks.store import history, names, tree
+from banks.store.errors import FileChanged, LockTimeout
+from banks.store.files import LockedBank
+
+PLAN_TRIES = 5
+NAP_S = 0.01
+
+
+@dataclass(slots=True)
+class Desk:
+    """What a planner works on: a locked bank whose touched files agree with their rows."""
+
+    bank: Bank
+    locked: LockedBank
+    actor: str
+    now: datetime
+    minted: set[str] = field(default_factory=set)
+
+    def fresh(self, path: str) -> SourceFile | None:
+        """The up-to-date row of a file; None when there is no such file."""
+        return sync.fresh(self.bank, self.locked, path)
+
+    def mint(self, created: datetime) -> str:
+        """An id that no entry of the bank has, drawn again until it is free."""
+        while True:
+            key = names.mint(created, seams.suffix())
+            taken = Entry.objects.filter(bank=self.bank, entry_id=key).exists()
+            if not taken and key not in self.minted and not self._has_history(key):
+                self.minted.add(key)
+                return key
+
+    def _has_history(self, key: str) -> bool:
+        return bool(self.locked.history(tree.history_path(key)))
+
+    def log(
+        self, target: str, key: str, *, revision: int, act: str, data: bytes, reason: str | None
+    ) -> list[Step]:
+        """The step that keeps a block or rule as it is now, before an act replaces it."""
+        record = history.Record(revision, self.now, self.actor, act, reason, data)
+        step = operations.log_step(self.locked, target, key, record, current=data)
+        return [step] if step else []
+
+
+Planner = Callable[[Desk], Plan]
+
+
+def run(
+    bank: Bank,
+    principal: Principal,
+    planner: Planner,
+    *,
+    idempotency: Idempotency | None = None,
+) -> dict[str, Any]:
+    """Plan and carry out one change; its answer, once it is durable on disk and in the rows.
+
+    The planner may run several times (a file changed meanwhile) and must not write. Raises what
+    it raises, and StoreBusy, StoreFault, BankOnHold, BankNotFound, IdempotencyBusy/Mismatch.
+    """
+    answer = _replayed_before_lock(idempotency)
+    if answer is not None:
+        return answer
+    folder = seams.data_folder().bank(bank.name)
+    try:
+        with (
+            operations.store_errors(),
+            folder.lock(sync.LOCK_TIMEOUT_S) as locked,
+            _advisory_lock(bank),
+        ):
+            answer = _run_locked(bank, locked, principal, planner, idempotency)
+    except OperationalError as error:
+        if connection.vendor == "sqlite" and "locked" in str(error):
+            raise errors.StoreBusy from error
+        raise
+    signals.changes_committed.send(Bank, bank_id=bank.pk, seq=bank.head)
+    return answer
+
+
+def _replayed_before_lock(idempotency: Idempotency | None) -> dict[str, Any] | None:
+    """The first answer, without the lock. A pending first call is looked at under the lock: if
+    it died, whoever gets the lock ends it."""
+    try:
+        return operations.replay(idempotency, now=seams.now())
+    except errors.IdempotencyBusy:
+        return None
+
+
+def _run_locked(
+    bank: Bank,
+    locked: LockedBank,
+    principal: Principal,
+    planner: Planner,
+    idempotency: Idempotency | None,
+) -> dict[str, Any]:
+    now = seams.now()
+    operations.heal(bank, locked, now=now)
+    answer = operations.replay(idempotency, now=now)
+    if answer is not None:
+        return answer
+    bank.refresh_from_db()
+    if bank.state != Bank.State.ACTIVE:
+        raise errors.BankNotFound
+    if bank.hold:
+        raise errors.BankOnHold
+    for _ in range(PLAN_TRIES):
+        desk = Desk(bank, locked, principal.handle, now)
+        plan = planner(desk)
+        try:
+            return operations.execute(
+                bank, locked, plan, actor=principal.handle, now=now, idempotency=idempotency
+            )
+        except FileChanged:
+            continue
+    raise errors.StoreBusy
+
+
+@contextmanager
+def _advisory_lock(bank: Bank) -> Iterator[None]:
+    """On PostgreSQL a session lock beside the folder's lock: a volume that is shared by several
+    machines need not carry `flock` between them. On SQLite there is one machine: nothing to do."""
+    if connection.vendor != "postgresql":
+        yield
+        return
+    deadline = time.monotonic() + sync.LOCK_TIMEOUT_S
+    while not _advisory("pg_try_advisory_lock", bank):
+        if time.monotonic() > deadline:
+            raise LockTimeout("Another machine writes this bank.")
+        time.sleep(NAP_S)
+    try:
+        yield
+    finally:
+        _advisory("pg_advisory_unlock", bank)
+
+
+def _advisory(function: str, bank: Bank) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {function}(%s)", [bank.pk])
+        return bool(cursor.fetchone()[0])
