@@ -1,0 +1,132 @@
+"""Who is let in to the API, and with what: credential, size of the body, names in the address."""
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from django.conf import settings
+from django.http import HttpRequest
+from ninja.parser import Parser
+from ninja.security import APIKeyCookie, HttpBearer
+from ninja.utils import check_csrf
+
+from banks import auth, errors
+from banks.access import Principal
+from memoryconsole.errors import CsrfFailed
+
+BODY_BYTES = 1024 * 1024
+LARGE_BODY_BYTES = 16 * 1024 * 1024
+LARGE = frozenset({"save_memories"})
+DEPTH = 32
+
+_TOKEN_NAMES = frozenset({"token", "access_token", "api_key"})
+
+KnownNames = Callable[[HttpRequest], frozenset[str]]
+"""The query parameters that the call of a request takes."""
+
+
+def admit(request: HttpRequest, known: KnownNames) -> None:
+    """Raise for a call that is refused before it is looked at further.
+
+    An unknown parameter is refused, not ignored: a filter that nobody applied would look applied.
+    """
+    match = request.resolver_match
+    large = match is not None and match.url_name in LARGE
+    limit = LARGE_BODY_BYTES if large else BODY_BYTES
+    size = request.headers.get("Content-Length", "")
+    if size.isdecimal() and int(size) > limit:
+        raise errors.TooLarge(f"The body has more than {limit} bytes.")
+    for name in request.GET:
+        if name not in known(request):
+            raise errors.Invalid("This call takes no such parameter.", loc=name[:64])
+        if any("\0" in value for value in request.GET.getlist(name)):
+            raise errors.Invalid("A parameter cannot hold a NUL character.", loc=name)
+
+
+def refuse_token_in_address(request: HttpRequest) -> None:
+    """Addresses end up in logs and histories, so a token in one is refused, valid or not."""
+    if not _TOKEN_NAMES.isdisjoint(request.GET):
+        raise errors.Unauthenticated("Send the token as a header: Authorization: Bearer <token>.")
+
+
+class BearerToken(HttpBearer):
+    """An API token in the Authorization header. With that header no session counts."""
+
+    def __init__(self, known: KnownNames) -> None:
+        super().__init__()
+        self.known = known
+
+    def __call__(self, request: HttpRequest) -> Principal | None:
+        refuse_token_in_address(request)
+        given = request.headers.get("Authorization")
+        if given is None:
+            return None
+        scheme, _, secret = given.partition(" ")
+        if scheme.lower() != "bearer":
+            raise errors.Unauthenticated
+        principal = self.authenticate(request, secret.strip())
+        admit(request, self.known)
+        return principal
+
+    def authenticate(self, request: HttpRequest, token: str) -> Principal:
+        return auth.principal_of_token(token)
+
+
+class SignedIn(APIKeyCookie):
+    """A browser's session. Every write, JSON too, has to carry the CSRF token."""
+
+    param_name = settings.SESSION_COOKIE_NAME
+
+    def __init__(self, known: KnownNames) -> None:
+        super().__init__(csrf=True)
+        self.known = known
+
+    def __call__(self, request: HttpRequest) -> Principal:
+        principal = self.authenticate(request, None)
+        if check_csrf(request) is not None:
+            raise CsrfFailed
+        admit(request, self.known)
+        return principal
+
+    def authenticate(self, request: HttpRequest, key: str | None) -> Principal:
+        return auth.principal_of(request.user)
+
+
+class StrictJson(Parser):
+    """JSON as other programs read it: UTF-8, no NaN, bounded depth, no half characters."""
+
+    def parse_body(self, request: HttpRequest) -> Any:
+        try:
+            value = json.loads(request.body.decode(), parse_constant=_refuse, parse_float=_finite)
+        except (ValueError, RecursionError) as error:
+            raise errors.Invalid("The body is not JSON in UTF-8.", loc="body") from error
+        _check(value)
+        return value
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(word)
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError("too large")
+    return value
+
+
+def _check(value: object) -> None:
+    """Raise Invalid for what a database or a file could not hold."""
+    todo: list[tuple[object, int]] = [(value, 1)]
+    while todo:
+        each, depth = todo.pop()
+        if depth > DEPTH:
+            raise errors.Invalid(f"The body is nested deeper than {DEPTH} levels.", loc="body")
+        if isinstance(each, str):
+            if any("\ud800" <= character <= "\udfff" for character in each):
+                raise errors.Invalid("The body holds half a character.", loc="body")
+        elif isinstance(each, dict):
+            todo += [(part, depth + 1) for pair in each.items() for part in pair]
+        elif isinstance(each, list):
+            todo += [(part, depth + 1) for part in each]

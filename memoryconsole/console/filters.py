@@ -1,0 +1,107 @@
+"""The address of a list is its state: what to show, as read from and written into a URL."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+from django.http import QueryDict
+from django.utils.http import urlencode
+
+from banks import errors, queries
+
+PINNED = "pinned"
+RETIRED = "retired"
+MARKS = {PINNED: "Pinned", RETIRED: "Retired too"}
+QUERY_LENGTH = 4_000
+TAGS_AT_ONCE = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a list is asked for. `after` is the cursor of a following page."""
+
+    q: str = ""
+    tags: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
+    after: str = ""
+
+    @classmethod
+    def of(cls, query: QueryDict) -> Self:
+        """Read from the address. Raises Invalid for a mark that does not exist."""
+        marks = tuple(dict.fromkeys(query.getlist("is")))
+        unknown = [mark for mark in marks if mark not in MARKS]
+        if unknown:
+            raise errors.Invalid(f"A list can be narrowed by is={' or is='.join(MARKS)}.", loc="is")
+        tags = tuple(dict.fromkeys(tag for tag in query.getlist("tag") if tag))
+        return cls(
+            q=query.get("q", "").strip()[:QUERY_LENGTH],
+            tags=tags[:TAGS_AT_ONCE],
+            marks=marks,
+            after=query.get("after", ""),
+        )
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether anything is left out that the whole list would show."""
+        return bool(self.q or self.tags or PINNED in self.marks)
+
+    def toggled_tag(self, tag: str) -> Self:
+        """With this tag, or without it when it is there."""
+        rest = tuple(each for each in self.tags if each != tag)
+        return replace(self, after="", tags=rest if tag in self.tags else (*self.tags, tag))
+
+    def toggled_mark(self, mark: str) -> Self:
+        """With this mark, or without it when it is there."""
+        rest = tuple(each for each in self.marks if each != mark)
+        return replace(self, after="", marks=rest if mark in self.marks else (*self.marks, mark))
+
+    def following(self, cursor: str) -> Self:
+        """The next page of the same list."""
+        return replace(self, after=cursor)
+
+    def without_words(self) -> Self:
+        """The same list without the search words."""
+        return replace(self, q="", after="")
+
+    @property
+    def query_string(self) -> str:
+        """`?…`, or `?` alone for the whole list: a link to it drops what the address had."""
+        pairs: list[tuple[str, str]] = [("q", self.q)] if self.q else []
+        pairs += [("tag", tag) for tag in self.tags]
+        pairs += [("is", mark) for mark in self.marks]
+        if self.after:
+            pairs.append(("after", self.after))
+        return "?" + urlencode(pairs)
+
+    @property
+    def filters(self) -> queries.Filters:
+        """The same in the words of the queries."""
+        return queries.Filters(
+            tags=self.tags,
+            pinned=True if PINNED in self.marks else None,
+            include_superseded=RETIRED in self.marks,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A link that adds or removes one filter. `count` None = not counted."""
+
+    label: str
+    query_string: str
+    is_on: bool
+    kind: str = ""
+    count: int | None = None
+
+
+def chips(wanted: Wanted, tags: list[tuple[str, int]], *, most: int = 20) -> list[Chip]:
+    """Marks, chosen tags, then the most used of the others."""
+    counts = dict(tags)
+    others = [tag for tag, _ in tags if tag not in wanted.tags][:most]
+    marks = [
+        Chip(label, wanted.toggled_mark(mark).query_string, mark in wanted.marks)
+        for mark, label in MARKS.items()
+    ]
+    return marks + [
+        Chip(tag, wanted.toggled_tag(tag).query_string, tag in wanted.tags, "tag", counts.get(tag))
+        for tag in (*wanted.tags, *others)
+    ]

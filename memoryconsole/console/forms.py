@@ -1,0 +1,230 @@
+"""What people type, as far as the shape of a form goes. What may be saved, the core decides."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Self, TypeVar
+
+from django import forms
+
+from banks import errors
+from banks.queries import Memory
+from banks.services.drafts import Draft, Patch
+from banks.store.procedure import TEMPLATE
+from banks.store.types import Category, Trust
+from memoryconsole.errors import status_of
+
+T = TypeVar("T")
+
+USERNAME_LENGTH = 150
+PASSWORD_LENGTH = 4_096
+
+CATEGORIES = [
+    (Category.FACTS.value, "Fact"),
+    (Category.PREFERENCES.value, "Preference"),
+    (Category.RULES.value, "Remembered rule"),
+    (Category.EVENTS.value, "Event"),
+    (Category.FEEDBACKS.value, "Feedback"),
+    (Category.ERRORS.value, "Error"),
+    (Category.PROCEDURE.value, "Procedure"),
+]
+TRUST = [
+    (Trust.HIGH.value, "Stated"),
+    (Trust.MEDIUM.value, "Extracted"),
+    (Trust.LOW.value, "Inferred"),
+]
+
+
+def labels(line: str) -> tuple[str, ...]:
+    """The parts of a line between commas."""
+    return tuple(part for part in line.split(",") if part.strip())
+
+
+def line_of(parts: list[str]) -> str:
+    """Labels as one line, to be edited."""
+    return ", ".join(parts)
+
+
+def plain(text: str) -> str:
+    """A text as a form sends it, with the line ends it had before."""
+    return text.replace("\r\n", "\n").strip()
+
+
+class Form(forms.Form):
+    """A form to which the core's refusals can be tied; `status` is that of the page it is on."""
+
+    status = 200
+    fields_of_core: ClassVar[dict[str, str]] = {}
+
+    def attempt(self, change: Callable[[], T]) -> T | None:
+        """Make the change with what was typed. None = it was refused, and the form says why.
+
+        Raises StaleRevision, and what no field can explain (nobody signed in, nothing there).
+        """
+        self.status = 422
+        if not self.is_valid():
+            return None
+        try:
+            return change()
+        except errors.StaleRevision:
+            raise
+        except errors.Invalid as error:
+            self.refuse(error)
+        except (errors.Conflict, errors.Unavailable) as error:
+            self.status = status_of(type(error))
+            self.add_error(None, error.message)
+        return None
+
+    def refuse(self, error: errors.Invalid) -> None:
+        """Put what the core says beside the field it is about, else above the form."""
+        for detail in error.details:
+            name = self.fields_of_core.get(detail.loc, detail.loc)
+            self.add_error(name if name in self.fields else None, detail.message)
+
+
+class SignInForm(Form):
+    """Name and password."""
+
+    retry_after_s = 0
+
+    username = forms.CharField(
+        label="Name",
+        max_length=USERNAME_LENGTH,
+        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
+    )
+    password = forms.CharField(
+        max_length=PASSWORD_LENGTH,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+
+
+class SetupForm(SignInForm):
+    """The first account: the password is typed twice."""
+
+    password = forms.CharField(
+        max_length=PASSWORD_LENGTH,
+        strip=False,
+        help_text="At least 10 characters. A sentence is a good one.",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+    again = forms.CharField(
+        label="The same password again",
+        max_length=PASSWORD_LENGTH,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Both passwords are the same."""
+        cleaned = super().clean() or {}
+        if "again" in cleaned and cleaned.get("password") != cleaned["again"]:
+            self.add_error("again", "The two passwords differ.")
+        return cleaned
+
+
+class BankForm(Form):
+    """A new bank."""
+
+    fields_of_core: ClassVar[dict[str, str]] = {"bank": "name"}
+
+    name = forms.CharField(
+        required=False,
+        help_text="Small letters, digits, - and _. Agents use this name.",
+        widget=forms.TextInput(attrs={"autocapitalize": "none", "spellcheck": "false"}),
+    )
+    description = forms.CharField(required=False, help_text="What this bank is about. Optional.")
+
+
+class WordsForm(Form):
+    """The fields that a new memory and an edited one share."""
+
+    text = forms.CharField(
+        required=False, strip=False, widget=forms.Textarea(attrs={"rows": 8, "dir": "auto"})
+    )
+    title = forms.CharField(required=False, help_text="Procedures only: what the procedure does.")
+    summary = forms.CharField(
+        required=False, help_text="One line. When empty: the first sentence of the text."
+    )
+    tags = forms.CharField(required=False, help_text="Words with commas between them.")
+    entities = forms.CharField(
+        required=False, help_text="People, projects and tools it is about, with commas."
+    )
+
+
+class NewMemoryForm(WordsForm):
+    """A memory that a person adds."""
+
+    category = forms.ChoiceField(choices=CATEGORIES, initial=Category.FACTS.value)
+    pinned = forms.BooleanField(
+        required=False, label="Pin", help_text="Automation then leaves it alone."
+    )
+
+    @classmethod
+    def start(cls, category: str) -> Self:
+        """An empty form, for a procedure with its five sections."""
+        known = category if category in dict(CATEGORIES) else Category.FACTS.value
+        text = TEMPLATE if known == Category.PROCEDURE.value else ""
+        return cls(initial={"category": known, "text": text})
+
+    def draft(self) -> Draft:
+        """What is to be saved."""
+        cleaned = self.cleaned_data
+        return Draft(
+            text=cleaned["text"],
+            category=Category(cleaned["category"]),
+            tags=labels(cleaned["tags"]),
+            entities=labels(cleaned["entities"]),
+            pinned=cleaned["pinned"],
+            summary=cleaned["summary"] or None,
+            title=cleaned["title"] or None,
+        )
+
+
+class EditMemoryForm(WordsForm):
+    """A memory as somebody saw it (`base` is its version then) and wants it to be."""
+
+    trust = forms.ChoiceField(
+        choices=TRUST, label="Confidence", help_text="How it came to be known."
+    )
+    base = forms.CharField(widget=forms.HiddenInput, max_length=64)
+
+    @classmethod
+    def of(cls, memory: Memory) -> Self:
+        """The form as the memory is now."""
+        return cls(initial=values_of(memory) | {"base": memory.version})
+
+    def onto(self, was: Memory | None, now: Memory) -> "EditMemoryForm":
+        """The same form on top of what the memory is now: fields that were not edited follow it."""
+        before = values_of(was) if was else {}
+        current, typed = values_of(now), {name: self.cleaned_data[name] for name in values_of(now)}
+        kept = {
+            name: current[name] if plain(value) == plain(before.get(name, "\0")) else value
+            for name, value in typed.items()
+        }
+        return EditMemoryForm(initial=kept | {"base": now.version})
+
+    def patch(self, memory: Memory) -> Patch:
+        """The fields that were really edited: only those must keep today's limits."""
+        now, cleaned = values_of(memory), self.cleaned_data
+        typed = {name: plain(cleaned[name]) for name in now}
+        changed = {name: value for name, value in typed.items() if value != plain(now[name])}
+        text, tags, entities = (changed.get(name) for name in ("text", "tags", "entities"))
+        return Patch(
+            text=text,
+            tags=None if tags is None else labels(tags),
+            entities=None if entities is None else labels(entities),
+            summary=changed.get("summary"),
+            title=changed.get("title"),
+            trust=Trust(changed["trust"]) if "trust" in changed else None,
+        )
+
+
+def values_of(memory: Memory) -> dict[str, str]:
+    """What the edit form shows of a memory."""
+    return {
+        "text": memory.text,
+        "title": memory.title or "",
+        "summary": memory.summary,
+        "tags": line_of(memory.tags),
+        "entities": line_of(memory.entities),
+        "trust": memory.trust,
+    }

@@ -1,0 +1,67 @@
+"""The fence around every page: sign-in first, and a refusal by the core becomes a page."""
+
+import logging
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Concatenate, ParamSpec
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from banks import errors
+from banks.store.errors import StoreError
+from memoryconsole.console import context
+from memoryconsole.console.forms import SignInForm
+from memoryconsole.errors import status_of, translated
+
+logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+View = Callable[Concatenate[HttpRequest, P], HttpResponse]
+
+
+def signed_in(*methods: str) -> Callable[[View[P]], View[P]]:
+    """A view for people who are signed in, answering these methods only."""
+
+    def wrap(view: View[P]) -> View[P]:
+        @never_cache
+        @require_http_methods(["HEAD", *methods] if "GET" in methods else [*methods])
+        def call(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+            try:
+                return view(request, *args, **kwargs)
+            except errors.Unauthenticated:
+                return _sign_in_first(request)
+            except (errors.DomainError, StoreError) as error:
+                return refusal(request, translated(error))
+            except (OperationalError, InterfaceError) as error:
+                logger.warning("page without database", exc_info=error)
+                return context.bare_page(request, "503.html", {}, status=503)
+
+        update_wrapper(call, view)
+        return call
+
+    return wrap
+
+
+def _sign_in_first(request: HttpRequest) -> HttpResponse:
+    """To the sign-in page; what somebody typed while the session ended is handed back."""
+    if request.method == "POST" and request.POST.get("text"):
+        values = {"typed": request.POST["text"], "next": request.path, "form": SignInForm()}
+        return context.bare_page(request, "registration/sign_in.html", values, status=403)
+    wanted = request.get_full_path() if request.method == "GET" else "/"
+    query = "" if wanted == "/" else f"?{urlencode({'next': wanted})}"
+    return context.SeeOther(f"{settings.LOGIN_URL}{query}")
+
+
+def refusal(request: HttpRequest, error: errors.DomainError) -> HttpResponse:
+    """The page of a refusal. An unknown and a forbidden bank give the same one."""
+    status = status_of(type(error))
+    values = {"status": status, "message": error.message, "typed": request.POST.get("text", "")}
+    response = context.page(request, "console/refusal.html", values, status=status)
+    if isinstance(error, errors.Unavailable | errors.TooMany):
+        response.headers["Retry-After"] = str(error.retry_after_s)
+    return response

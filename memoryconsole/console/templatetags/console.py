@@ -1,0 +1,131 @@
+"""How values are written on pages."""
+
+from datetime import datetime
+
+from django import template
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+
+from banks import queries, seams
+from banks.queries import Memory
+from banks.store.types import Kind
+
+register = template.Library()
+
+GIST_LENGTH = 600
+
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+
+ORIGINS = {
+    "user_message": "a person",
+    "user_feedback": "a person's feedback",
+    "tool_result": "a tool's output",
+    "consolidation": "consolidation",
+    "agent": "an agent",
+}
+CATEGORIES = {
+    "facts": "fact",
+    "preferences": "preference",
+    "rules": "remembered rule",
+    "events": "event",
+    "feedbacks": "feedback",
+    "errors": "error",
+    "procedure": "procedure",
+}
+
+
+@register.filter
+def moment(milliseconds: int) -> datetime:
+    """The time of milliseconds since the epoch."""
+    return queries.from_milliseconds(milliseconds)
+
+
+@register.filter
+def ago(milliseconds: int) -> str:
+    """How long ago, in words; a day beyond a week."""
+    time, now = moment(milliseconds), seams.now()
+    seconds = (now - time).total_seconds()
+    if seconds < -_MINUTE or seconds >= 7 * _DAY:
+        return f"{time.day} {time:%b}" if time.year == now.year else f"{time.day} {time:%b %Y}"
+    if seconds < _MINUTE:
+        return "just now"
+    if seconds < _HOUR:
+        return f"{int(seconds // _MINUTE)} min ago"
+    if seconds < _DAY:
+        return f"{int(seconds // _HOUR)} h ago"
+    days = int(seconds // _DAY)
+    return "1 day ago" if days == 1 else f"{days} days ago"
+
+
+@register.filter
+def exact(milliseconds: int) -> str:
+    """The exact time."""
+    return f"{moment(milliseconds):%Y-%m-%d %H:%M:%S} UTC"
+
+
+@register.filter
+def actor(handle: str) -> str:
+    """Who did it, from a handle."""
+    kind, _, name = handle.partition(":")
+    if kind == "user" and name:
+        return name
+    if kind == "token" and name:
+        return f"{name} (token)"
+    return handle
+
+
+@register.filter
+def origin(word: str) -> str:
+    """Where it was learned, in words."""
+    return ORIGINS.get(word, word)
+
+
+@register.filter
+def category(word: str) -> str:
+    """One memory of this category, in words."""
+    return CATEGORIES.get(word, word)
+
+
+@register.filter
+def gist(memory: Memory) -> str:
+    """The beginning of a text for a list; of a procedure only the sections that say something."""
+    if memory.kind != Kind.PROCEDURAL:
+        return memory.text[:GIST_LENGTH]
+    lines = [line for line in memory.text[:GIST_LENGTH].split("\n") if line.strip()]
+    following = [*lines[1:], "##"]
+    shown = [
+        line.removeprefix("## ")
+        for line, after in zip(lines, following, strict=True)
+        if not (line.startswith("##") and after.startswith("##"))
+    ]
+    return "\n".join(shown)
+
+
+@register.filter
+def breakable(path: str) -> SafeString:
+    """A path that may be broken behind its slashes."""
+    return format_html_join(SafeString("/<wbr>"), "{}", ((part,) for part in path.split("/")))
+
+
+@register.filter
+def thousands(number: int) -> str:
+    """A count with a comma between thousands."""
+    return f"{number:,}"
+
+
+@register.filter
+def plus_one(number: int) -> int:
+    """How often a memory was seen: the first time counts too."""
+    return number + 1
+
+
+@register.filter
+def undo_address(tags: str) -> str:
+    """The address of a message's Undo form; `""` when it has none."""
+    return tags.split(" ", maxsplit=1)[0]
+
+
+@register.filter
+def undo_version(tags: str) -> str:
+    """The version that this form expects."""
+    return tags.split(" ")[1]

@@ -1,0 +1,106 @@
+"""The way in and out: the first account, signing in, signing out, the theme."""
+
+from django.conf import settings
+from django.contrib import auth as django_auth
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.decorators.http import require_http_methods, require_POST
+
+from banks import auth, errors
+from memoryconsole import throttle
+from memoryconsole.console.context import (
+    THEME_COOKIE,
+    THEMES,
+    SeeOther,
+    bare_page,
+    keep,
+    safe_next,
+)
+from memoryconsole.console.forms import SetupForm, SignInForm
+from memoryconsole.errors import status_of
+
+WRONG = "That name and password do not fit together."
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@sensitive_post_parameters("password", "again")
+def setup(request: HttpRequest, token: str) -> HttpResponse:
+    """Make the first account. Looking at the page does not use the link up."""
+    if not auth.is_setup_token(token):
+        return bare_page(request, "registration/link_used.html", {}, status=404)
+    form = SetupForm(request.POST if request.method == "POST" else None)
+    if request.method != "POST" or not _set_up(request, token, form):
+        values = {"form": form, "token": token}
+        return bare_page(request, "registration/setup.html", values, status=form.status)
+    return SeeOther(settings.LOGIN_REDIRECT_URL)
+
+
+@sensitive_variables("typed")
+def _set_up(request: HttpRequest, token: str, form: SetupForm) -> bool:
+    def make() -> bool:
+        typed = form.cleaned_data
+        user = auth.use_setup_token(token, typed["username"], typed["password"])
+        django_auth.login(request, user)
+        return True
+
+    return bool(form.attempt(make))
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@sensitive_post_parameters("password")
+def sign_in(request: HttpRequest) -> HttpResponse:
+    """Name and password; the answer to a wrong name is that to a wrong password."""
+    wanted = safe_next(request, settings.LOGIN_REDIRECT_URL)
+    if request.user.is_authenticated:
+        return SeeOther(wanted)
+    form = SignInForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and _signed_in(request, form):
+        return SeeOther(wanted)
+    values = {"form": form, "next": wanted, "needs_setup": auth.needs_setup()}
+    response = bare_page(request, "registration/sign_in.html", values, status=form.status)
+    if form.retry_after_s:
+        response.headers["Retry-After"] = str(form.retry_after_s)
+    return response
+
+
+@sensitive_variables("typed", "password")
+def _signed_in(request: HttpRequest, form: SignInForm) -> bool:
+    form.status = 422
+    if not form.is_valid():
+        return False
+    name, password = form.cleaned_data["username"], form.cleaned_data["password"]
+    address = request.META.get("REMOTE_ADDR", "")
+    try:
+        throttle.begin_sign_in(name, address)
+    except errors.TooMany as error:
+        form.status, form.retry_after_s = status_of(type(error)), error.retry_after_s
+        form.add_error(None, error.message)
+        return False
+    user = django_auth.authenticate(request, username=name, password=password)
+    if user is None:
+        form.add_error(None, WRONG)
+        return False
+    throttle.end_sign_in(name, address)
+    django_auth.login(request, user)
+    return True
+
+
+@never_cache
+@require_POST
+def sign_out(request: HttpRequest) -> HttpResponse:
+    """End this session."""
+    django_auth.logout(request)
+    return SeeOther(settings.LOGIN_URL)
+
+
+@never_cache
+@require_POST
+def choose_theme(request: HttpRequest) -> HttpResponse:
+    """Light, dark, or whatever the system says, in this browser."""
+    response = SeeOther(safe_next(request, "/"))
+    chosen = request.POST.get("theme", "")
+    keep(response, THEME_COOKIE, chosen if chosen in THEMES else "")
+    return response

@@ -1,0 +1,19 @@
+"""Rows of the project itself: what guards the sign-in page."""
+
+from django.db import models
+
+
+class SignInAttempt(models.Model):
+    """One try to sign in. `who` is a hash of account and address: nobody is listed here."""
+
+    who = models.CharField(max_length=64)
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["who", "at"], name="tries_of_one"),
+            models.Index(fields=["at"], name="tries_by_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.who[:8]} {self.at:%H:%M:%S}"

@@ -1,0 +1,122 @@
+"""Gunicorn inside our own process: web workers, and one background worker beside them."""
+
+import logging
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.wsgi import get_wsgi_application
+from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
+from gunicorn.glogging import Logger
+
+logger = logging.getLogger(__name__)
+
+STOP_WITHIN_S = 25
+_RESTART_AFTER_S = 2.0
+
+
+class ProjectLogger(Logger):  # type: ignore[misc]  # gunicorn has no types
+    """Gunicorn's warnings in the project's format; no access log, it would hold query strings."""
+
+    def setup(self, cfg: Any) -> None:
+        self.cfg = cfg
+        self._access_log_enabled = False
+        self.loglevel = logging.WARNING
+        self.error_log.propagate = True
+        self.error_log.setLevel(logging.WARNING)
+
+
+class BackgroundWorker:
+    """The `worker` command as a child of this process, started again when it dies."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._command = command
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started_at = 0.0
+
+    def start(self) -> None:
+        """Start it, in our process group, so that a signal to the group reaches it too."""
+        self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL)  # noqa: S603
+        self._started_at = time.monotonic()
+
+    def keep(self) -> None:
+        """Start it again when it is gone; called about once a second."""
+        if self._process is None or self._process.poll() is None:
+            return
+        if time.monotonic() - self._started_at >= _RESTART_AFTER_S:
+            logger.error("background worker ended unexpectedly, starting it again")
+            self.start()
+
+    def stop(self, *, within_s: float) -> None:
+        """Ask it to finish; after `within_s` seconds it is killed."""
+        process, self._process = self._process, None
+        if process is None or process.poll() is not None:
+            return
+        process.terminate()
+        try:
+            process.wait(timeout=within_s)
+        except subprocess.TimeoutExpired:
+            logger.error("background worker did not finish in %s s, killing it", within_s)
+            process.kill()
+            process.wait()
+
+
+class _WatchfulArbiter(Arbiter):  # type: ignore[misc]  # gunicorn has no types
+    """Looks after the background worker in each round of its main loop."""
+
+    def __init__(self, app: "Server") -> None:
+        self._background = app.background
+        super().__init__(app)
+
+    def manage_workers(self) -> None:
+        super().manage_workers()
+        self._background.keep()
+
+
+class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
+    """The whole service on one address; `run` returns by SystemExit when it was stopped."""
+
+    def __init__(self, *, host: str, port: int, parent: int, announce: Callable[[], None]) -> None:
+        self._bind = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._announce = announce
+        manage = str(Path(settings.BASE_DIR) / "manage.py")
+        self.background = BackgroundWorker([sys.executable, manage, "worker", f"--parent={parent}"])
+        super().__init__()
+
+    def load_config(self) -> None:
+        """Fixed choices: docs/operations.md says why."""
+        for key, value in {
+            "bind": [self._bind],
+            "worker_class": "gthread",
+            "workers": 2,
+            "threads": 8,
+            "graceful_timeout": STOP_WITHIN_S,
+            "keepalive": 5,
+            "logger_class": ProjectLogger,
+            # It would lie in the home folder of whoever starts us; nobody uses it.
+            "control_socket_disable": True,
+            "proc_name": "memoryconsole",
+            "when_ready": self._when_ready,
+            "on_exit": self._on_exit,
+        }.items():
+            self.cfg.set(key, value)
+
+    def load(self) -> Any:
+        """The application, made in each web worker after the fork."""
+        return get_wsgi_application()
+
+    def run(self) -> None:
+        """Serve until SIGTERM, SIGINT or SIGQUIT."""
+        _WatchfulArbiter(self).run()
+
+    def _when_ready(self, arbiter: Any) -> None:
+        self.background.start()
+        self._announce()
+
+    def _on_exit(self, arbiter: Any) -> None:
+        self.background.stop(within_s=STOP_WITHIN_S)

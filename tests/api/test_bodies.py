@@ -1,0 +1,78 @@
+"""What is refused before a call looks at it: size, depth, and what is no JSON."""
+
+import pytest
+from django.test import Client
+
+from tests.api.conftest import BASE, Api
+from tests.builders import World
+
+MEGABYTE = 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"text",
+        b"[]",
+        b"null",
+        b'"text"',
+        b"\xff\xfe",
+        b'{"text": NaN}',
+        b'{"text": Infinity}',
+        b'{"created_at": 1e999, "text": "Kiln 1 is cold."}',
+        b'{"text": "Kiln 1 is cold.", "created_at": ' + b"9" * 5000 + b"}",
+        b'{"text": "half \\ud800 a character"}',
+        b'{"text": "Kiln 1 is cold.", "\\udfff": 1}',
+        b"[" * 100_000,
+        b'{"a":' * 40 + b"1" + b"}" * 40,
+        b'{"text": "Kiln 1 is cold."} more',
+    ],
+    ids=range(16),
+)
+def test_a_body_that_is_no_object_of_ours_is_422(editor: Api, body: bytes) -> None:
+    for method, path in (("POST", "/memories"), ("POST", "/recall"), ("PUT", "/rules/valves")):
+        answer = editor.send(method, path, body)
+        assert answer.status_code == 422, answer.content
+        assert set(answer.json()) == {"code", "message", "errors", "request_id"}
+
+
+def test_an_ordinary_call_takes_one_megabyte(editor: Api) -> None:
+    filler = b'{"bank": "ops", "text": "' + b"x" * MEGABYTE + b'"}'
+    editor.refused(413, "too_large", "POST", "/memories", filler)
+    editor.refused(413, "too_large", "POST", "/recall", filler)
+
+
+def test_bulk_takes_sixteen_megabytes(world: World, editor: Api) -> None:
+    one = b'{"text": "' + b"x" * 2_000_000 + b'"}'
+    body = b'{"bank": "ops", "memories": [' + one + b"]}"
+    [result] = editor.ok("POST", "/memories/bulk", body)["results"]
+    assert result["error"]["code"] == "invalid_content"
+    editor.refused(413, "too_large", "POST", "/memories/bulk", b"x" * (16 * MEGABYTE + 1))
+
+
+def test_the_size_is_judged_after_the_caller(world: World) -> None:
+    answer = Client().post(f"{BASE}/memories", b"x" * (2 * MEGABYTE), content_type="text/plain")
+    assert answer.status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/api/v1/none", "/api/v1/", "/api/", "/api", "/api/v2/banks"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_an_address_that_is_none_is_404_in_the_one_shape(
+    client: Client, path: str, method: str
+) -> None:
+    answer = client.generic(method, path)
+    assert (answer.status_code, answer.json()["code"]) == (404, "no_such_call")
+
+
+def test_the_answer_carries_the_request_id(editor: Api) -> None:
+    told = editor.refused(
+        404, "bank_not_found", "GET", "/banks/none", headers={"X-Request-Id": "abc-1"}
+    )
+    assert told["request_id"] == "abc-1"
+
+
+def test_no_answer_is_kept_by_a_browser_or_a_proxy(world: World, editor: Api) -> None:
+    for path in ("/memories?bank=ops", "/memories?bank=none"):
+        assert editor.send("GET", path).headers["Cache-Control"] == "no-store"

@@ -1,0 +1,63 @@
+"""POST /recall."""
+
+import pytest
+
+from tests.api.conftest import Api
+from tests.builders import World, save
+
+
+# field case A46
+def test_a_save_is_recalled_as_soon_as_it_is_answered(world: World, editor: Api) -> None:
+    text = "The purge of kiln 4 takes 20 minutes."
+    memory = editor.ok("POST", "/memories", {"bank": "ops", "text": text})["memory"]
+    told = editor.ok("POST", "/recall", {"bank": "ops", "query": "kiln purge"})
+    assert told["bank"] == "ops"
+    [hit] = told["memories"]
+    assert hit["memory"] == memory
+    assert sum(hit["signals"].values()) == pytest.approx(hit["score"])
+    assert (told["index"]["state"], told["index"]["lag"]) == ("ok", 0)
+    assert told["retrieval"]
+
+
+def test_filters_apply_before_the_limit(world: World, editor: Api) -> None:
+    for n in range(3):
+        save(world, f"Kiln {n} needs a purge.")
+    wanted = save(world, "A kiln needs a purge, says kind.", tags=("kind",)).memory
+    body = {"bank": "ops", "query": "kiln purge", "limit": 1}
+    for more in ({"tag": "kind"}, {"tags": ["kind"]}, {"tag": "KIND", "tags": ["kind"]}):
+        hits = editor.ok("POST", "/recall", {**body, **more})["memories"]
+        assert [hit["memory"]["id"] for hit in hits] == [wanted.id]
+    assert editor.ok("POST", "/recall", {**body, "kind": "episodic"})["memories"] == []
+    assert editor.ok("POST", "/recall", {**body, "limit": 0})["memories"] == []
+
+
+def test_a_missing_default_bank_recalls_nothing(world: World, editor: Api) -> None:
+    told = editor.ok("POST", "/recall", {"query": "kiln purge"})
+    assert (told["bank"], told["memories"]) == ("main", [])
+    editor.refused(404, "bank_not_found", "POST", "/recall", {"bank": "none", "query": "kiln"})
+
+
+@pytest.mark.parametrize("query", ["", "?!", 'a AND (b OR "c', "tag:x*~2", "焼成炉", "🙂", "\x00"])
+def test_any_words_are_safe(world: World, editor: Api, query: str) -> None:
+    editor.ok("POST", "/recall", {"bank": "ops", "query": query})
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"limit": 101},
+        {"limit": -1},
+        {"limit": "5"},
+        {"limit": 5.0},
+        {"query": "x" * 4001},
+        {"mode": "odd"},
+        {"match": "any"},
+        {"kind": "odd"},
+        {"since": 10**30},
+        {"tags": ["t" * 65]},
+    ],
+)
+def test_a_body_that_means_nothing_is_422(editor: Api, more: dict[str, object]) -> None:
+    answer = editor.send("POST", "/recall", {"bank": "ops", "query": "kiln", **more})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["loc"].partition(".")[0] == next(iter(more))

@@ -1,0 +1,248 @@
+"""The first account, signing in and out, and the fence around every page."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import URLPattern, reverse
+
+from banks import auth, seams
+from memoryconsole.console.urls import urlpatterns
+from tests.builders import World, save
+from tests.console.conftest import Browser, words
+
+PASSWORD = "a long enough one"
+ARGUMENTS = {"bank": "ops", "key": "mem_2026-01-01_000000", "token": "x"}
+OPEN = {"setup", "sign_in", "sign_out", "theme"}
+
+pytestmark = pytest.mark.django_db
+
+
+def address(pattern: URLPattern) -> str:
+    names = pattern.pattern.converters
+    return reverse(pattern.name or "", kwargs={name: ARGUMENTS[name] for name in names})
+
+
+def signed_in(client: Client) -> bool:
+    return client.get("/banks/new").status_code == 200
+
+
+def try_to_sign_in(
+    client: Client, name: str, password: str = PASSWORD, *, address: str = "127.0.0.1"
+) -> int:
+    typed = {"username": name, "password": password}
+    return client.post("/sign-in", typed, REMOTE_ADDR=address).status_code
+
+
+@pytest.fixture
+def clock() -> Iterator[list[datetime]]:
+    now = [datetime(2026, 11, 30, 12, tzinfo=UTC)]
+    with seams.replaced(now=lambda: now[0]):
+        yield now
+
+
+# --- the first account ------------------------------------------------------------------------
+
+
+def set_up(client: Client, link: str, **changed: str) -> int:
+    typed = {"username": "ada", "password": PASSWORD, "again": PASSWORD} | changed
+    return client.post(f"/setup/{link}", typed).status_code
+
+
+def test_looking_at_the_link_does_not_use_it_up(client: Client) -> None:
+    link = auth.make_setup_token()
+    assert client.get(f"/setup/{link}").status_code == 200
+    assert client.get(f"/setup/{link}").status_code == 200
+    assert not User.objects.exists()
+
+
+def test_the_link_makes_an_instance_admin_and_signs_in(client: Client) -> None:
+    assert set_up(client, auth.make_setup_token()) == 303
+    assert User.objects.get().is_superuser
+    assert signed_in(client)
+
+
+def test_a_used_link_works_no_more(client: Client) -> None:
+    link = auth.make_setup_token()
+    set_up(client, link)
+    assert Client().get(f"/setup/{link}").status_code == 404
+    assert set_up(Client(), link, username="eve") == 404
+    assert User.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "changed", [{"again": "another long one"}, {"password": "short", "again": "short"},
+                {"username": ""}, {"username": "a\x00b"}],
+)  # fmt: skip
+def test_a_refused_first_account_leaves_the_link_open(
+    client: Client, changed: dict[str, str]
+) -> None:
+    link = auth.make_setup_token()
+    assert set_up(client, link, **changed) == 422
+    assert not User.objects.exists()
+    assert set_up(client, link) == 303
+
+
+# --- signing in -------------------------------------------------------------------------------
+
+
+def test_name_and_password_sign_in(client: Client, ops: World) -> None:
+    assert try_to_sign_in(client, "editor") == 303
+    assert signed_in(client)
+
+
+def test_an_unknown_name_is_answered_like_a_wrong_password(client: Client, ops: World) -> None:
+    wrong = client.post("/sign-in", {"username": "editor", "password": "not it at all"})
+    unknown = client.post("/sign-in", {"username": "nobody", "password": "not it at all"})
+    assert wrong.status_code == unknown.status_code == 422
+    assert words(wrong) == words(unknown)
+    assert not signed_in(client)
+
+
+def test_the_sixth_try_waits_even_with_the_right_password(
+    client: Client, ops: World, clock: list[datetime]
+) -> None:
+    for _ in range(5):
+        assert try_to_sign_in(client, "editor", "not it at all") == 422
+    answer = client.post("/sign-in", {"username": "Editor ", "password": PASSWORD})
+    assert (answer.status_code, answer["Retry-After"]) == (429, "900")
+    assert not signed_in(client)
+
+
+def test_other_accounts_and_addresses_do_not_wait(client: Client, ops: World) -> None:
+    for _ in range(5):
+        try_to_sign_in(client, "editor", "not it at all")
+    assert try_to_sign_in(Client(), "viewer") == 303
+    assert try_to_sign_in(Client(), "editor", address="203.0.113.9") == 303
+
+
+def test_one_network_of_the_long_addresses_counts_as_one(client: Client, ops: World) -> None:
+    for number in range(5):
+        try_to_sign_in(client, "editor", "not it at all", address=f"2001:db8::{number + 1}")
+    assert try_to_sign_in(client, "editor", address="2001:db8::ff") == 429
+    assert try_to_sign_in(client, "editor", address="2001:db8:0:1::1") == 303
+
+
+def test_a_quarter_of_an_hour_later_it_works_again(
+    client: Client, ops: World, clock: list[datetime]
+) -> None:
+    for _ in range(7):
+        try_to_sign_in(client, "editor", "not it at all")
+    clock[0] += timedelta(minutes=15)
+    assert try_to_sign_in(client, "editor") == 303
+
+
+def test_who_gets_in_starts_anew(client: Client, ops: World) -> None:
+    for _ in range(2):
+        for _ in range(4):
+            assert try_to_sign_in(client, "editor", "not it at all") == 422
+        assert try_to_sign_in(client, "editor") == 303
+        client.post("/sign-out")
+
+
+def test_after_signing_in_one_is_where_one_wanted_to_go(client: Client, ops: World) -> None:
+    asked = client.get("/b/ops/memories?tag=firing")
+    assert (asked.status_code, asked["Location"]) == (
+        303, "/sign-in?next=%2Fb%2Fops%2Fmemories%3Ftag%3Dfiring")  # fmt: skip
+    typed = {"username": "editor", "password": PASSWORD, "next": "/b/ops/memories?tag=firing"}
+    assert client.post("/sign-in", typed)["Location"] == "/b/ops/memories?tag=firing"
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    ["//evil.example", "https://evil.example/", "/\\evil.example", "javascript:alert(1)"],
+)
+def test_signing_in_leads_to_no_other_site(client: Client, ops: World, elsewhere: str) -> None:
+    typed = {"username": "editor", "password": PASSWORD, "next": elsewhere}
+    assert client.post("/sign-in", typed)["Location"] == "/"
+
+
+def test_without_any_account_the_page_points_at_the_printed_link(client: Client) -> None:
+    assert "one-time link" in words(client.get("/sign-in"))
+
+
+# --- the fence --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pattern", urlpatterns, ids=lambda pattern: pattern.name)
+def test_every_page_asks_to_sign_in_first(client: Client, ops: World, pattern: URLPattern) -> None:
+    if pattern.name in OPEN:
+        return
+    answers = [client.get(address(pattern)), client.post(address(pattern))]
+    for answer in answers:
+        led = answer.status_code == 303 and answer["Location"].startswith("/sign-in")
+        assert led or answer.status_code == 405
+    assert any(answer.status_code == 303 for answer in answers)
+
+
+# field case A43
+@pytest.mark.parametrize("pattern", urlpatterns, ids=lambda pattern: pattern.name)
+@pytest.mark.parametrize("content_type", ["application/x-www-form-urlencoded", "text/plain"])
+def test_every_post_needs_the_token_of_our_own_forms(
+    ops: World, pattern: URLPattern, content_type: str
+) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(User.objects.get(username="owner"))
+    answer = client.post(
+        address(pattern), "text=x&name=x&theme=dark", content_type=content_type,
+        HTTP_ORIGIN="https://elsewhere.example",
+    )  # fmt: skip
+    assert answer.status_code == 403
+    assert "out of date" in words(answer)
+    assert signed_in(client)
+
+
+# field case A43
+@pytest.mark.parametrize("name", ["sign_out", "theme", "pin", "delete", "restore"])
+def test_nothing_changes_by_following_a_link(ops: World, browser: Browser, name: str) -> None:
+    client = browser("owner")
+    memory = save(ops, "The valve of pump 2 sticks.").memory
+    arguments = [] if name in OPEN else ["ops", memory.id]
+    assert client.get(reverse(name, args=arguments)).status_code == 405
+    assert signed_in(client)
+    assert client.get(f"/m/ops/{memory.id}").context["told"].memory == memory
+
+
+def test_signing_out_ends_the_session(ops: World, browser: Browser) -> None:
+    client = browser("editor")
+    assert client.post("/sign-out").status_code == 303
+    assert not signed_in(client)
+
+
+def test_a_session_that_ended_hands_back_what_was_typed(client: Client, ops: World) -> None:
+    answer = client.post("/b/ops/memories/new", {"text": "Half an hour of <b>typing</b>."})
+    assert answer.status_code == 403
+    assert "Half an hour of &lt;b&gt;typing&lt;/b&gt;." in answer.content.decode()
+
+
+def test_somebody_whose_account_was_closed_is_out(ops: World, browser: Browser) -> None:
+    client = browser("editor")
+    User.objects.filter(username="editor").update(is_active=False)
+    assert client.get("/b/ops/memories").status_code == 303
+
+
+def test_pages_are_kept_by_no_cache(ops: World, browser: Browser) -> None:
+    answer = browser("viewer").get("/b/ops/memories")
+    assert "no-store" in answer["Cache-Control"]
+
+
+# --- theme ------------------------------------------------------------------------------------
+
+
+def test_the_theme_is_kept_in_a_cookie(ops: World, browser: Browser) -> None:
+    client = browser("viewer")
+    assert (
+        client.post("/theme", {"theme": "dark", "next": "/banks/new"})["Location"] == "/banks/new"
+    )
+    assert client.cookies["theme"]["httponly"]
+    assert '<html lang="en" data-theme="dark">' in client.get("/banks/new").content.decode()
+    client.post("/theme", {"theme": "system"})
+    assert '<html lang="en">' in client.get("/banks/new").content.decode()
+
+
+def test_a_theme_that_does_not_exist_reaches_no_page(ops: World, browser: Browser) -> None:
+    client = browser("viewer")
+    client.cookies["theme"] = '"><b>x'
+    assert '<html lang="en">' in client.get("/banks/new").content.decode()

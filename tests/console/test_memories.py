@@ -1,0 +1,216 @@
+"""The list of a bank's memories, and adding one."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django import Settings
+
+from banks import seams
+from banks.models import Bank
+from banks.services import banks, entries
+from tests.builders import World, save
+from tests.console.conftest import Browser, words
+
+
+def shown(answer: Any) -> list[str]:
+    return [row.memory.text for row in answer.context["list"].rows]
+
+
+@pytest.fixture
+def three(ops: World) -> list[str]:
+    """Three memories, oldest first; their ids."""
+    drafts: list[tuple[str, dict[str, object]]] = [
+        ("Pump 1 leaks at the seal.", {"tags": ("pumps", "leaks")}),
+        ("Kiln 3 is fired on Fridays.", {"tags": ("kilns",), "pinned": True}),
+        ("Pump 2 was replaced.", {"tags": ("pumps",)}),
+    ]
+    start = seams.now()
+    ids = []
+    for number, (text, more) in enumerate(drafts):
+        made = partial(start.replace, microsecond=number * 1000)
+        with seams.replaced(now=made):
+            ids.append(save(ops, text, **more).memory.id)
+    return ids
+
+
+def test_the_newest_memory_comes_first(three: list[str], browser: Browser) -> None:
+    answer = browser("viewer").get("/b/ops/memories")
+    assert answer.status_code == 200
+    assert [row.memory.id for row in answer.context["list"].rows] == three[::-1]
+    assert "3 memories, newest first" in words(answer)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("?tag=pumps", ["Pump 2 was replaced.", "Pump 1 leaks at the seal."]),
+        ("?tag=pumps&tag=leaks", ["Pump 1 leaks at the seal."]),
+        ("?is=pinned", ["Kiln 3 is fired on Fridays."]),
+        ("?q=kiln", ["Kiln 3 is fired on Fridays."]),
+        ("?q=kiln&tag=pumps", []),
+    ],
+)
+def test_the_address_says_what_is_listed(
+    three: list[str], browser: Browser, query: str, expected: list[str]
+) -> None:
+    answer = browser("viewer").get(f"/b/ops/memories{query}")
+    assert shown(answer) == expected
+    assert ("Nothing matches" in words(answer)) == (not expected)
+
+
+def test_a_filter_that_is_on_can_be_taken_away(three: list[str], browser: Browser) -> None:
+    page = browser("viewer").get("/b/ops/memories?tag=pumps&tag=leaks").content.decode()
+    assert 'href="?tag=leaks" aria-label="Remove filter tag pumps"' in page
+
+
+def test_retired_memories_are_listed_only_when_asked_for(
+    ops: World, three: list[str], browser: Browser
+) -> None:
+    entries.delete(ops.editor, ops.bank, three[0])
+    client = browser("viewer")
+    assert len(shown(client.get("/b/ops/memories"))) == 2
+    answer = client.get("/b/ops/memories?is=retired")
+    assert len(shown(answer)) == 3
+    assert "deleted" in words(answer)
+
+
+@pytest.mark.parametrize("query", ["?is=round", "?after=not-a-cursor"])
+def test_an_address_that_makes_no_sense_is_refused_and_shows_no_empty_list(
+    three: list[str], browser: Browser, query: str
+) -> None:
+    answer = browser("viewer").get(f"/b/ops/memories{query}")
+    assert answer.status_code == 422
+    assert "Nothing matches" not in words(answer)
+    assert "No memory yet" not in words(answer)
+
+
+def test_fifty_are_shown_and_the_rest_follows(ops: World, browser: Browser) -> None:
+    for number in range(52):
+        save(ops, f"Pump {number} was serviced.", tags=("service",))
+    client = browser("viewer")
+    first = client.get("/b/ops/memories?tag=service")
+    assert "Showing 50 of 52" in words(first)
+    second = client.get("/b/ops/memories" + first.context["list"].next_query)
+    assert len(shown(second)) == 2
+    assert not set(shown(first)) & set(shown(second))
+    assert second.context["list"].wanted.tags == ("service",)
+    assert "Next 50" not in words(second)
+
+
+def test_an_empty_bank_says_what_a_memory_is(ops: World, browser: Browser) -> None:
+    assert "Add the first one" in words(browser("editor").get("/b/ops/memories"))
+    reader = words(browser("viewer").get("/b/ops/memories"))
+    assert "No memory yet" in reader
+    assert "Add the first one" not in reader
+
+
+def test_a_known_but_deleted_memory_does_not_make_the_bank_look_new(
+    ops: World, browser: Browser
+) -> None:
+    entries.delete(ops.editor, ops.bank, save(ops, "The spare fan is in shed two.").memory.id)
+    answer = browser("editor").get("/b/ops/memories?is=retired")
+    assert "No memory yet" not in words(answer)
+
+
+# --- adding -----------------------------------------------------------------------------------
+
+
+def add(client: Client, text: str, **more: str) -> Any:
+    typed = {"text": text, "category": "facts", "tags": ""} | more
+    return client.post("/b/ops/memories/new", typed, follow=True)
+
+
+def test_a_new_memory_is_in_the_files(ops: World, browser: Browser, settings: Settings) -> None:
+    answer = add(browser("editor"), "Shed two holds\r\nthe fans.", tags="fans, , Shed", pinned="on")
+    memory = answer.context["told"].memory
+    assert (memory.text, memory.tags, memory.pinned) == (
+        "Shed two holds\nthe fans.", ["fans", "shed"], True)  # fmt: skip
+    assert (memory.origin, memory.trust) == ("user_message", "high")
+    file: Path = settings.DATA_DIR / "ops" / memory.path
+    assert "Shed two holds\nthe fans." in file.read_text()
+
+
+def test_a_known_text_is_no_error_but_was_seen_once_more(ops: World, browser: Browser) -> None:
+    client = browser("editor")
+    add(client, "Shed two holds the fans.")
+    assert "Already known: it has now been seen 2 times." in words(
+        add(client, "shed two  holds the fans.")
+    )
+
+
+def test_a_refused_text_comes_back_with_the_reason(ops: World, browser: Browser) -> None:
+    answer = add(browser("editor"), "first line\n---\nlast line", tags="fans")
+    assert answer.status_code == 422
+    page = answer.content.decode()
+    assert "first line\n---\nlast line</textarea>" in page
+    assert 'value="fans"' in page
+    assert 'aria-invalid="true"' in page
+
+
+def test_a_secret_is_masked_and_that_is_said(ops: World, browser: Browser) -> None:
+    secret = "ghp_" + "Zq7Lm2Xc9Vb4Nn8Kj3Hg6Fd1Sa5Pw0RtYuEi"
+    answer = add(browser("editor"), f"The release job signs in with {secret}.")
+    assert "held a secret" in words(answer)
+    assert secret not in answer.content.decode()
+
+
+def test_a_procedure_starts_with_its_sections(ops: World, browser: Browser) -> None:
+    page = browser("editor").get("/b/ops/memories/new?category=procedure").content.decode()
+    assert "## When to use\n" in page
+    assert '<option value="procedure" selected>' in page
+
+
+def test_two_procedures_of_one_title_are_a_conflict(ops: World, browser: Browser) -> None:
+    client = browser("editor")
+    add(client, "Open the valve.", category="procedure", title="Bleed the line")
+    answer = add(client, "Close the valve.", category="procedure", title="Bleed the line")
+    assert answer.status_code == 409
+    assert "Close the valve.</textarea>" in answer.content.decode()
+
+
+# --- where one begins ---------------------------------------------------------------------------
+
+
+def test_the_start_leads_to_the_bank_looked_at_last(ops: World, browser: Browser) -> None:
+    banks.create(ops.admin, "annex")
+    client = browser("admin")
+    assert client.get("/")["Location"] == "/b/annex/memories"
+    client.get("/b/ops/memories")
+    assert client.get("/")["Location"] == "/b/ops/memories"
+
+
+def test_a_bank_looked_at_last_that_is_gone_is_forgotten(ops: World, browser: Browser) -> None:
+    client = browser("viewer")
+    client.cookies["bank"] = "elsewhere"
+    assert client.get("/")["Location"] == "/b/ops/memories"
+
+
+@pytest.mark.django_db
+def test_without_a_bank_an_admin_is_offered_the_first_one(client: Client) -> None:
+    client.force_login(User.objects.create_superuser("ada", password="a long enough one"))
+    assert client.get("/")["Location"] == "/banks/new"
+    assert 'value="main"' in client.get("/banks/new").content.decode()
+    made = client.post("/banks/new", {"name": "main", "description": "All of it"})
+    assert made["Location"] == "/b/main/memories"
+    assert Bank.objects.get().description == "All of it"
+
+
+def test_who_may_not_create_banks_is_told_whom_to_ask(ops: World, browser: Browser) -> None:
+    client = browser("stranger")
+    answer = client.get("/", follow=True)
+    assert "no member of a bank yet" in words(answer)
+    assert "Make the bank" not in words(answer)
+    assert client.post("/banks/new", {"name": "mine"}).status_code == 403
+    assert not Bank.objects.filter(name="mine").exists()
+
+
+def test_an_impossible_name_of_a_bank_is_refused_beside_the_field(
+    ops: World, browser: Browser
+) -> None:
+    answer = browser("admin").post("/banks/new", {"name": "../Pumps"})
+    assert answer.status_code == 422
+    assert 'id="id_name_error"' in answer.content.decode()
