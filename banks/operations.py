@@ -204,7 +204,7 @@ def close(
     *,
     now: datetime,
 ) -> None:
-    """The second transaction of any operation. Raises StoreBusy when somebody else ended the operation."""
+    """The second transaction of any operation. Raises StoreBusy when somebody else ended it."""
     with transaction.atomic():
         write_rows()
         journal.record(bank, effects, actor=operation.actor, at=now, operation=operation)

@@ -156,9 +156,7 @@ def _moved(row: Entry, item: Found, file: SourceFile) -> bool:
     return (row.file_id, row.position) != (file.pk, item.position) or row.missing_since is not None
 
 
-_CHANGEABLE = [
-    each.name for each in Entry._meta.concrete_fields if each.name not in ("id", "bank")
-]
+_CHANGEABLE = [each.name for each in Entry._meta.concrete_fields if each.name not in ("id", "bank")]
 
 
 def save_rows(bank: Bank, *, new: list[Entry], changed: list[Entry]) -> None:

@@ -111,6 +111,8 @@ class Append:
             return (max(start, whole), len(data)) if end > start or end < len(data) else None
         key, block = first
         opening = block[: block.find(key.encode()) + len(key)] + block[3:4]
+        if opening in data[start:end]:
+            return start, end
         found = data.find(opening)
         if found < 0:
             return None

@@ -3,14 +3,16 @@
 Rows are the truth: the index only proposes, and what it proposes is checked against its row.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import Literal
 
 from django.conf import settings
 from django.db.models import Q
 
-from banks import errors, projection, queries, seams
+from banks import errors, queries, seams
 from banks.access import Principal, Scope, require
 from banks.models import Bank, Entry
 from banks.queries import Memory
@@ -18,7 +20,7 @@ from recall import indexer
 from recall.engine.query import asks_for_newest, named_entities, query_terms, subjects
 from recall.engine.scoring import Candidate, Ranked, Signals, pool_size, rank
 from recall.index import Filters as IndexFilters
-from recall.index import Found, IndexUnavailable
+from recall.index import IndexUnavailable
 from recall.indexer import IndexState
 
 __all__ = ["Hit", "IndexState", "Recalled", "recall"]
@@ -31,6 +33,7 @@ SCANNED_TERMS = 8
 SCANNED_ROWS = 500
 """Newest rows with any of the terms that are ranked while there is no index."""
 
+_ATTEMPTS = 3
 _WIDER = 4
 
 Mode = Literal["hybrid", "lexical", "semantic"]
@@ -83,48 +86,134 @@ def recall(
     terms = query_terms(query, indexer.analyzer_of(bank))
     if not terms or not limit:
         return Recalled(bank.name, [], "none", state)
-    pool, state = _pool(bank, terms, wanted, limit, state)
-    lexical = mode == "lexical" or pool is None
+    pool, state = _searched(bank, query, terms, wanted, limit=limit, state=state)
+    retrieval = "lexical" if mode == "lexical" else "bm25-entity"
     if pool is None:
-        pool = _scan(bank, terms, wanted)
-    ranked = _by_text(pool) if mode == "lexical" else _ranked(bank, query, pool, state)
-    rows = {row.entry_id: row for row, _ in pool}
-    best = ranked[:limit]
+        pool, retrieval = _scanned(bank, terms, wanted), "lexical"
+    ranked = _by_text(pool) if mode == "lexical" else _by_signals(query, pool)
+    return Recalled(bank.name, _hits(bank, pool, ranked[:limit]), retrieval, state)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """Rows that fit, each with the score of its text, and the entities that the query names."""
+
+    found: list[tuple[Entry, float]]
+    named: tuple[str, ...] = ()
+
+
+def _searched(
+    bank: Bank,
+    query: str,
+    terms: Sequence[str],
+    wanted: queries.Filters,
+    *,
+    limit: int,
+    state: IndexState,
+) -> tuple[_Pool | None, IndexState]:
+    """Candidates of the index and how it stands; None when it cannot be used."""
+    for attempt in range(_ATTEMPTS):
+        if state.state in ("rebuilding", "unavailable"):
+            return None, state
+        try:
+            named = named_entities(query, indexer.index_of(bank).known_entities)
+            return _Pool(_candidates(bank, terms, wanted, limit), named), state
+        except IndexUnavailable:
+            # Once may be another process's rebuild; twice is damage that the stamp cannot see.
+            if attempt == 1:
+                indexer.distrust(bank)
+            state = indexer.catch_up(bank)
+    return None, replace(state, state="unavailable")
+
+
+def _candidates(
+    bank: Bank, terms: Sequence[str], wanted: queries.Filters, limit: int
+) -> list[tuple[Entry, float]]:
+    """Rows for ranking. What is gone, dead or changed since it was indexed takes no slot."""
+    index, size = indexer.index_of(bank), pool_size(limit)
+    while True:
+        found = index.search(terms, limit=size, filters=_index_filters(wanted))
+        rows = queries.rows_by_ids(bank, [each.id for each in found])
+        fitting = [
+            (rows[each.id], each.score)
+            for each in found
+            if each.id in rows and _fits(rows[each.id], wanted)
+        ]
+        if len(fitting) >= limit or len(found) < size:
+            return fitting
+        size *= _WIDER
+
+
+def _index_filters(wanted: queries.Filters) -> IndexFilters:
+    return IndexFilters(
+        kind=wanted.kind.value if wanted.kind else None,
+        category=wanted.category.value if wanted.category else None,
+        origin=wanted.origin.value if wanted.origin else None,
+        tags=() if wanted.any_tag else wanted.tags,
+        since_ms=queries.milliseconds(wanted.since) if wanted.since else None,
+        until_ms=queries.milliseconds(wanted.until) if wanted.until else None,
+        live_only=not wanted.include_superseded,
+    )
+
+
+def _fits(row: Entry, wanted: queries.Filters) -> bool:
+    """Whether a row passes the filters as it is now."""
+    tags = set(wanted.tags)
+    return (
+        (row.live or wanted.include_superseded)
+        and wanted.kind in (None, row.kind)
+        and wanted.category in (None, row.category)
+        and wanted.origin in (None, row.origin)
+        and wanted.pinned in (None, row.pinned)
+        and (wanted.since is None or row.created_at >= wanted.since)
+        and (wanted.until is None or row.created_at < wanted.until)
+        and (not tags or (bool(tags & set(row.tags)) if wanted.any_tag else tags <= set(row.tags)))
+    )
+
+
+def _scanned(bank: Bank, terms: Sequence[str], wanted: queries.Filters) -> _Pool:
+    """Newest rows that hold any of the first terms as a substring, scored by how many (0..1)."""
+    looked_for = terms[:SCANNED_TERMS]
+    anyone = reduce(or_, (Q(folded__contains=term) for term in looked_for))
+    rows = queries.narrowed(bank, wanted).filter(anyone).select_related("file")
+    newest = rows.defer("block", "problems").order_by("-created_at", "-entry_id")[:SCANNED_ROWS]
+    return _Pool(
+        [(row, sum(term in row.folded for term in looked_for) / len(looked_for)) for row in newest]
+    )
+
+
+def _by_signals(query: str, pool: _Pool) -> Sequence[Ranked]:
+    return rank(
+        [
+            Candidate(
+                id=row.entry_id,
+                text_score=score,
+                stated_at=row.stated_at,
+                subjects=subjects(row.text, row.entities),
+                corroboration=row.corroboration,
+                pinned=row.pinned,
+            )
+            for row, score in pool.found
+        ],
+        named=pool.named,
+        now=seams.now(),
+        half_life_days=settings.DECAY_HALF_LIFE_DAYS,
+        newest=asks_for_newest(query),
+    )
+
+
+def _by_text(pool: _Pool) -> Sequence[Ranked]:
+    """In the same total order, by the score of the text alone."""
+    rows = sorted(
+        pool.found, key=lambda each: (-each[1], -each[0].stated_at.timestamp(), each[0].entry_id)
+    )
+    return [Ranked(row.entry_id, score, Signals(text=score)) for row, score in rows]
+
+
+def _hits(bank: Bank, pool: _Pool, best: Sequence[Ranked]) -> list[Hit]:
+    rows = {row.entry_id: row for row, _ in pool.found}
     memories = queries.memories(bank, [rows[each.id] for each in best])
-    hits = [
+    return [
         Hit(memory, each.score, asdict(each.signals))
         for memory, each in zip(memories, best, strict=True)
     ]
-    return Recalled(bank.name, hits, "lexical" if lexical else "bm25-entity", state)
-
-
-Pool = list[tuple[Entry, float]]
-"""Rows that fit, each with the score of its text."""
-
-
-def _pool(
-    bank: Bank, terms: Sequence[str], wanted: queries.Filters, limit: int, state: IndexState
-) -> tuple[Pool | None, IndexState]:
-    """Candidates by the index and how it stands; None when it cannot be used."""
-    for tried in range(2):
-        if state.state in ("rebuilding", "unavailable"):
-            break
-        try:
-            return _candidates(bank, terms, wanted, limit), state
-        except IndexUnavailable:
-            # Once may be a rebuild by somebody else; twice is damage that the stamp cannot see.
-            if tried:
-                indexer.distrust(bank)
-            state = indexer.catch_up(bank)
-    else:
-        return _after_repair(bank, terms, wanted, limit, state)
-    return None, state
-
-
-def _after_repair(
-    bank: Bank, terms: Sequence[str], wanted: queries.Filters, limit: int, state: IndexState
-) -> tuple[Pool | None, IndexState]:
-    try:
-        return _candidates(bank, terms, wanted, limit), state
-    except IndexUnavailable:
-        return None, IndexState("unavailable", state.lag)

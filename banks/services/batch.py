@@ -211,7 +211,9 @@ class Batch:
         """The value of the entry once the batch is written."""
         bank = self.desk.bank
         position = item.row.position if item.row else 0
-        row = revisions.planned_row(bank, item.path, item.after, self.block(item), position=position)
+        row = revisions.planned_row(
+            bank, item.path, item.after, self.block(item), position=position
+        )
         if item.row is not None and _same_links(item):
             row.live, row.invalid_at = item.row.live, item.row.invalid_at
         replaced = set(

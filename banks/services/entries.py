@@ -289,7 +289,7 @@ def delete(
     return _one(principal, bank, "delete", key, change, idempotency)
 
 
-def supersede(
+def supersede(  # noqa: PLR0913  # the contract's fields of this call
     principal: Principal,
     bank: Bank,
     key: str,

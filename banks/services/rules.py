@@ -72,7 +72,7 @@ def _clean(content: str) -> str:
             f"The rule has {len(content)} characters; {RULE_LENGTH} are allowed.", loc="content"
         )
     for character in content:
-        control = ord(character) < 32 or ord(character) == 127  # noqa: PLR2004
+        control = ord(character) < 32 or ord(character) == 127
         if (control and character not in _ALLOWED_CONTROLS) or "\ud800" <= character <= "\udfff":
             raise errors.Invalid(
                 "The rule holds a control character: take it out and save again.", loc="content"

@@ -167,9 +167,9 @@ def check_title(batch: Batch, entry: Block) -> None:
             raise errors.TitleExists(key)
     for key, item in batch.items.items():
         other = item.after
-        if other.category is Category.PROCEDURE and key != entry.id:
-            if (other.title or other.summary).casefold() == wanted:
-                raise errors.TitleExists(key)
+        is_other = other.category is Category.PROCEDURE and key != entry.id
+        if is_other and (other.title or other.summary).casefold() == wanted:
+            raise errors.TitleExists(key)
 
 
 def supersede(batch: Batch, loser: Item, survivor: Item, *, reason: str, reinforce: bool) -> bool:

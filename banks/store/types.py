@@ -136,8 +136,8 @@ class Span:
     """Where a block stands in a file's bytes: from its opening fence to its last line with
     content, without that line's terminator, so that neighbours and appends never move it.
 
-    `line` is the 1-based line of the opening fence. `body` is the offset, in the file, of the first byte
-    after the closing fence's terminator (== `end` when there is no body), or None when the
+    `line` is the 1-based line of the opening fence. `body` is the offset, in the file, of the first
+    byte after the closing fence's terminator (== `end` when there is no body), or None when the
     closing fence is missing.
     """
 

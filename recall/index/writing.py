@@ -35,7 +35,8 @@ class Writing:
             self._soil()
             with faults():
                 self._write(docs.values(), gone)
-        self._store(stamp)
+        # The caller's stamp may still say "clean": it was read before this change.
+        self._store(replace(stamp, clean=self.stamp.clean))
 
     def compact(self, *, full: bool = False) -> None:
         """Merge small segments; with `full` all into one, without the deleted documents."""

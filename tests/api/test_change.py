@@ -139,6 +139,16 @@ def test_restore_brings_a_deleted_memory_back(world: World, editor: Api) -> None
     editor.refused(404, "memory_not_found", "POST", "/memories/mem_none/restore", body)
 
 
+def test_restore_of_a_stale_state_is_409_with_what_is_there_now(world: World, editor: Api) -> None:
+    memory = save(world, "Kiln 1 is cold.").memory
+    dead = editor.ok("DELETE", f"/memories/{memory.id}?bank=ops")["memory"]
+    path = f"/memories/{memory.id}/restore"
+    body = {"bank": "ops", "if_version": memory.version}
+    told = editor.refused(409, "stale_revision", "POST", path, body)
+    assert told["current"]["version"] == dead["version"]
+    editor.ok("POST", path, {"bank": "ops", "if_version": dead["version"]})
+
+
 def test_restore_without_a_body_means_the_default_bank(world: World, admin: Api) -> None:
     memory = admin.ok("POST", "/memories", {"text": "Kiln 1 is cold."})["memory"]
     admin.ok("DELETE", f"/memories/{memory['id']}")
@@ -173,6 +183,15 @@ def test_supersede_links_both_and_reinforces_when_asked(world: World, editor: Ap
     assert (survivor["supersedes"], survivor["replaces"]) == (old.id, [old.id])
     assert (survivor["corroboration"], survivor["tags"]) == (1, ["cold"])
     assert Change.objects.get(bank=world.bank, key=old.id, action="superseded").reason == "lit"
+
+
+def test_supersede_alone_adds_nothing_to_the_survivor(world: World, editor: Api) -> None:
+    old = save(world, "Kiln 1 is cold.", tags=("cold",)).memory
+    new = save(world, "Kiln 1 is hot.").memory
+    body = {"bank": "ops", "superseded_by": new.id}
+    assert editor.ok("POST", f"/memories/{old.id}/supersede", body)["reinforced"] is False
+    survivor = editor.ok("GET", f"/memories/{new.id}?bank=ops")["memory"]
+    assert (survivor["corroboration"], survivor["tags"]) == (0, [])
 
 
 def test_each_guard_of_supersede_has_its_own_code(world: World, editor: Api) -> None:

@@ -62,17 +62,18 @@ def test_a_failing_task_is_paused_and_the_others_go_on(
     assert "name=bad" in caplog.text
 
 
-def test_a_success_ends_the_pause() -> None:
+def test_a_success_makes_the_next_pause_short_again() -> None:
     calls: list[float] = []
 
-    def fails_twice() -> None:
+    def fails_but_once() -> None:
         calls.append(time.monotonic())
-        if len(calls) <= 2:
+        if len(calls) != 4:
             raise RuntimeError("broken")
 
-    with Running(Loop(tasks={"x": fails_twice}, every_s=0.02)):
-        until(lambda: len(calls) >= 8)
-    assert calls[-1] - calls[-2] < calls[2] - calls[1]
+    with Running(Loop(tasks={"x": fails_but_once}, every_s=0.02)):
+        until(lambda: len(calls) >= 6)
+    after_third_fault, after_success = calls[3] - calls[2], calls[5] - calls[4]
+    assert after_success < after_third_fault
 
 
 def test_the_loop_ends_by_itself_when_its_parent_is_gone() -> None:

@@ -1,5 +1,6 @@
 """The list of a bank's memories, and adding one."""
 
+import shutil
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,31 @@ def test_the_address_says_what_is_listed(
     answer = browser("viewer").get(f"/b/ops/memories{query}")
     assert shown(answer) == expected
     assert ("Nothing matches" in words(answer)) == (not expected)
+
+
+def test_a_search_ranks_and_says_so(three: list[str], browser: Browser) -> None:
+    answer = browser("viewer").get("/b/ops/memories?q=leaking pumps")
+    assert [row.memory.id for row in answer.context["list"].rows] == [three[0], three[2]]
+    assert "2 best matches, best first" in words(answer)
+    assert f"score {answer.context['list'].rows[0].score:.2f}" in words(answer)
+
+
+def test_without_an_index_the_list_shows_what_holds_the_words(
+    ops: World, three: list[str], browser: Browser, settings: Settings
+) -> None:
+    shutil.rmtree(settings.STATE_DIR / "index", ignore_errors=True)
+    (settings.STATE_DIR / "index").write_text("a file where the folder should be")
+    answer = browser("viewer").get("/b/ops/memories?q=pump")
+    assert shown(answer) == ["Pump 2 was replaced.", "Pump 1 leaks at the seal."]
+    assert "Search is off" in words(answer)
+
+
+def test_words_too_common_to_rank_are_looked_for_as_they_are(
+    three: list[str], browser: Browser
+) -> None:
+    answer = browser("viewer").get("/b/ops/memories?q=at the")
+    assert shown(answer) == ["Pump 1 leaks at the seal."]
+    assert "too common" in words(answer)
 
 
 def test_a_filter_that_is_on_can_be_taken_away(three: list[str], browser: Browser) -> None:

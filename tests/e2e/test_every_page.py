@@ -8,6 +8,8 @@ from playwright.sync_api import Browser, expect
 
 from tests.e2e.conftest import PHONE, WIDE, Server, Watched, window
 
+pytestmark = pytest.mark.slow  # a real server and a real browser
+
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 NARROW = {"width": 320, "height": 640}
 

@@ -2,9 +2,12 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.e2e.conftest import Add, Server, Watched, make_account, window
+
+pytestmark = pytest.mark.slow  # a real server and a real browser
 
 
 def test_from_the_printed_link_to_a_memory_in_a_file(fresh: Server, chromium: Browser) -> None:

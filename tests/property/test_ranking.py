@@ -152,7 +152,7 @@ def bm25(terms: list[str], docs: Mapping[str, Mapping[str, int]]) -> dict[str, f
 @pytest.mark.parametrize("segments", [1, 4])
 def test_the_best_few_are_the_best_of_all(tmp_path: Path, segments: int) -> None:
     # This seed has a query whose third best hit the search engine's own collector loses.
-    chance = random.Random(3)  # noqa: S311
+    chance = random.Random(3)
     vocabulary = [f"t{number}" for number in range(60)]
     weights = [1 / (number + 5) for number in range(60)]
 

@@ -126,7 +126,10 @@ def test_supersede_retires_one_in_favour_of_the_other(world: World) -> None:
     assert queries.list_memories(world.bank, queries.Filters()).total == 1
     told = Change.objects.get(bank=world.bank, key=old.id, action="superseded")
     assert told.reason == "new motor"
-    assert [each.act for each in revisions.of_entry(world.bank, old.id)] == ["superseded", "created"]
+    assert [each.act for each in revisions.of_entry(world.bank, old.id)] == [
+        "superseded",
+        "created",
+    ]
 
 
 def test_a_merge_absorbs_observations_tags_and_entities(world: World) -> None:
