@@ -102,7 +102,7 @@ def _loops(pointers: _Pointers) -> set[str]:
             key = row.superseded_by if row else ""
         if key in path:
             looped |= {other for other, place in path.items() if place >= path[key]}
-        done |= path.keys()
+        done.update(path)  # `|=` with a view of keys would copy the whole set each time
     return looped
 
 

@@ -101,7 +101,7 @@ class Operation(models.Model):
     actor = models.CharField(max_length=160)
     request_id = models.CharField(max_length=64, blank=True)
     owner = models.CharField(max_length=160, blank=True, help_text="whose idempotency key")
-    idempotency_key = models.CharField(max_length=255, blank=True)
+    idempotency_key = models.CharField(max_length=255, null=True)  # noqa: DJ001  # unique if given
     body_digest = models.CharField(max_length=64, blank=True)
     answer = models.JSONField(null=True)
     steps = models.JSONField(default=list)
@@ -113,16 +113,10 @@ class Operation(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["owner", "idempotency_key"],
-                condition=~models.Q(idempotency_key=""),
-                name="one_operation_a_key",
+                fields=["owner", "idempotency_key"], name="one_operation_a_key"
             )
         ]
-        indexes = [
-            models.Index(
-                fields=["bank"], condition=models.Q(state="pending"), name="pending_operations"
-            )
-        ]
+        indexes = [models.Index(fields=["bank", "state"], name="operations_by_state")]
 
 
 class Change(models.Model):
@@ -245,24 +239,13 @@ class Entry(models.Model):
             models.Index(fields=["bank", "live", "-created_at", "-entry_id"], name="newest_first"),
             models.Index(fields=["bank", "fingerprint"], name="by_fingerprint"),
             models.Index(fields=["file", "position"], name="order_of_blocks"),
-            models.Index(
-                fields=["bank", "superseded_by"],
-                condition=~models.Q(superseded_by=""),
-                name="by_successor",
-            ),
-            models.Index(
-                fields=["bank", "former_id"],
-                condition=~models.Q(former_id=""),
-                name="by_former_id",
-            ),
-            models.Index(
-                fields=["bank", "session"], condition=~models.Q(session=""), name="by_session"
-            ),
+            # Whole indexes: SQLite cannot use a partial one for a value that is a parameter.
+            models.Index(fields=["bank", "superseded_by"], name="by_successor"),
+            models.Index(fields=["bank", "former_id"], name="by_former_id"),
+            models.Index(fields=["bank", "session"], name="by_session"),
+            models.Index(fields=["bank", "link_problem"], name="by_link_problem"),
             models.Index(
                 fields=["bank", "live"], condition=models.Q(pinned=True), name="pinned_ones"
-            ),
-            models.Index(
-                fields=["bank"], condition=models.Q(missing_since__isnull=False), name="missing"
             ),
         ]
 

@@ -87,7 +87,7 @@ def replay(wanted: Idempotency | None, *, now: datetime) -> dict[str, Any] | Non
     if row is None:
         return None
     if row.created_at < now - KEY_LIFETIME and row.state != Operation.State.PENDING:
-        Operation.objects.filter(pk=row.pk).update(idempotency_key="")
+        Operation.objects.filter(pk=row.pk).update(idempotency_key=None)
         return None
     if row.body_digest != wanted.body_digest:
         raise errors.IdempotencyMismatch
@@ -141,7 +141,7 @@ def _open(
             actor=actor,
             request_id=journal.request_id.get(),
             owner=idempotency.owner if idempotency else "",
-            idempotency_key=idempotency.key if idempotency else "",
+            idempotency_key=idempotency.key if idempotency else None,
             body_digest=idempotency.body_digest if idempotency else "",
             answer=plan.answer if idempotency else None,
             steps=steps.dump(plan.steps),
@@ -192,7 +192,7 @@ def _take_back(locked: LockedBank, operation: Operation, done: Sequence[Step]) -
 def drop(operation: Operation) -> None:
     """End an operation of which nothing is on disk; its idempotency key is free again."""
     Operation.objects.filter(pk=operation.pk, state=Operation.State.PENDING).update(
-        state=Operation.State.DROPPED, steps=[], effects=[], answer=None, idempotency_key=""
+        state=Operation.State.DROPPED, steps=[], effects=[], answer=None, idempotency_key=None
     )
 
 

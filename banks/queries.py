@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -267,14 +267,20 @@ def rows_by_ids(bank: Bank, ids: Iterable[str]) -> dict[str, Entry]:
 
 
 def tags(bank: Bank) -> list[tuple[str, int]]:
-    """Tags of live memories with their counts, most used first, then by name."""
-    counted = (
-        EntryTag.objects.filter(bank=bank, entry__live=True)
-        .values("tag")
-        .annotate(count=Count("pk"))
-        .order_by("-count", "tag")
-    )
-    return [(row["tag"], row["count"]) for row in counted]
+    """Tags of live memories with their counts, most used first, then by name.
+
+    All are counted from the index alone, then the few dead ones taken off: a join over every tag
+    of a large bank costs twice that.
+    """
+    rows = EntryTag.objects.filter(bank=bank).order_by()
+    dead = Counter(rows.filter(entry__in=_dead(bank)).values_list("tag", flat=True))
+    counted = rows.values_list("tag").annotate(count=Count("pk"))
+    live = [(tag, count - dead[tag]) for tag, count in counted if count > dead[tag]]
+    return sorted(live, key=lambda each: (-each[1], each[0]))
+
+
+def _dead(bank: Bank) -> QuerySet[Entry]:
+    return Entry.objects.filter(bank=bank, live=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,11 @@
 
 from django.urls import include, path
 
-from memoryconsole import health
+from memoryconsole import api, health
 
 urlpatterns = [
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    *api.urls(),
     path("", include("memoryconsole.console.urls")),
 ]

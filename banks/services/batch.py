@@ -124,24 +124,28 @@ class Batch:
 
     def _home(self, entry: Block) -> str:
         """The category's file that takes new entries: the last shard, or the next one."""
-        shard = 1
+        shard = self._last_shard(entry)
         while True:
             path = tree.home(entry.category, entry.created, shard)
             size = self._size(path)
-            following = tree.home(entry.category, entry.created, shard + 1)
-            if size <= tree.SHARD_BYTES and not self._exists(following):
+            if size <= tree.SHARD_BYTES:
                 self._sizes[path] = size + len(render.entry(entry)) + 2
                 return path
             shard += 1
+
+    def _last_shard(self, entry: Block) -> int:
+        """The number of the category's last file that is there, 1 when there is none."""
+        first = tree.home(entry.category, entry.created)
+        stem = first.removesuffix(".md")
+        rows = SourceFile.objects.filter(bank=self.desk.bank, path__startswith=f"{stem}-")
+        numbers = (path[len(stem) + 1 : -3] for path in rows.values_list("path", flat=True))
+        return max((int(n) for n in numbers if n.isdecimal()), default=1)
 
     def _size(self, path: str) -> int:
         if path not in self._sizes:
             row = self.desk.fresh(path)
             self._sizes[path] = row.size if row else 0
         return self._sizes[path]
-
-    def _exists(self, path: str) -> bool:
-        return SourceFile.objects.filter(bank=self.desk.bank, path=path).exists()
 
     def _procedure_path(self, title: str) -> str:
         def taken(slug: str) -> bool:

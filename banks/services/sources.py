@@ -224,5 +224,5 @@ def _loops(pointers: dict[str, str]) -> set[str]:
             key = pointers[key]
         if key in walked:
             looped |= {each for each, place in walked.items() if place >= walked[key]}
-        done |= walked.keys()
+        done.update(walked)  # `|=` with a view of keys would copy the whole set each time
     return looped

@@ -75,3 +75,11 @@ def test_every_change_of_a_memory_takes_a_key(world: World, editor: Api) -> None
         before = Change.objects.count()
         assert editor.ok(method, where, body, headers=key) == first
         assert Change.objects.count() == before
+
+
+def test_the_same_body_to_another_address_is_422(world: World, editor: Api) -> None:
+    one, two = save(world, "Kiln 1 is cold.").memory, save(world, "Kiln 2 is cold.").memory
+    body = {"bank": "ops", "pinned": True}
+    editor.ok("POST", f"/memories/{one.id}/pin", body, headers=KEY)
+    path = f"/memories/{two.id}/pin"
+    editor.refused(422, "idempotency_mismatch", "POST", path, body, headers=KEY)

@@ -27,9 +27,10 @@ def contents(bank: Bank) -> Contents:
                     if matcher.id() in ids:
                         documents[ids[matcher.id()]][field, term.decode()] = matcher.weight()
                     matcher.next()
-            created = leaf.column_reader("created", translate=False)
-            for number, key in ids.items():
-                documents[key]["created", ""] = created[number]
+            if ids:
+                created = leaf.column_reader("created", translate=False)
+                for number, key in ids.items():
+                    documents[key]["created", ""] = created[number]
             held |= documents
     return held
 

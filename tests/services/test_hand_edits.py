@@ -304,6 +304,8 @@ def test_an_unmounted_volume_is_a_hold_and_no_deletion(world: World, what: str) 
     look(world, 3)
     assert Bank.objects.get(pk=world.bank.pk).hold
     assert texts(world) == ["Pump 1 is blue"]
+    with pytest.raises(errors.BankOnHold):
+        save(world, "Pump 2 is red")
     away.rename(folder(world) / what if what else folder(world))
     look(world, 6)
     assert not Bank.objects.get(pk=world.bank.pk).hold

@@ -26,30 +26,33 @@ def show(request: HttpRequest, bank: str, key: str) -> HttpResponse:
 @signed_in("GET", "POST")
 def edit(request: HttpRequest, bank: str, key: str) -> HttpResponse:
     """Change fields; an edit of an older state is answered with all three texts."""
-    principal = person(request)
-    opened = open_bank(principal, bank, Role.EDITOR, Scope.MEMORY_WRITE)
-    memory = queries.memory(opened, key)
-    form = EditMemoryForm.of(memory)
     if request.method == "POST":
-        form = EditMemoryForm(request.POST)
-        try:
-            saved = form.attempt(
-                lambda: entries.update(
-                    principal,
-                    opened,
-                    key,
-                    form.patch(memory),
-                    expected=entries.Expected(version=form.cleaned_data["base"]),
-                )
-            )
-        except errors.StaleRevision as stale:
-            now = stale.current if isinstance(stale.current, Memory) else memory
-            history = of_entry(opened, key)
-            return _clash(request, form, telling.clash(history, form.cleaned_data["base"], now))
-        if saved is not None:
-            telling.tell_saved(request, form.cleaned_data["text"], saved, said="Saved.")
-            return SeeOther(reverse("memory", args=[bank, memory.id]))
-    values = {"form": form, "memory": memory, "place": place(principal, bank)}
+        return _save(request, bank, key)
+    opened = open_bank(person(request), bank, Role.EDITOR, Scope.MEMORY_WRITE)
+    memory = queries.memory(opened, key)
+    return _editor(request, memory, EditMemoryForm.of(memory))
+
+
+def _save(request: HttpRequest, bank: str, key: str) -> HttpResponse:
+    principal, form = person(request), EditMemoryForm(request.POST)
+    opened = open_bank(principal, bank, Role.EDITOR, Scope.MEMORY_WRITE)
+    memory, base = queries.memory(opened, key), request.POST.get("base", "")
+    expected = entries.Expected(version=base)
+    try:
+        saved = form.attempt(
+            lambda: entries.update(principal, opened, key, form.patch(memory), expected=expected)
+        )
+    except errors.StaleRevision:
+        now, history = queries.memory(opened, key), of_entry(opened, key)
+        return _clash(request, form, telling.clash(history, base, now))
+    if saved is None:
+        return _editor(request, memory, form)
+    telling.tell_saved(request, form.cleaned_data["text"], saved, said="Saved.")
+    return SeeOther(reverse("memory", args=[bank, memory.id]))
+
+
+def _editor(request: HttpRequest, memory: Memory, form: EditMemoryForm) -> HttpResponse:
+    values = {"form": form, "memory": memory, "place": place(person(request), memory.bank)}
     return page(request, "console/edit_memory.html", values, status=form.status)
 
 

@@ -8,6 +8,7 @@ from banks import errors
 from banks.operations import store_errors
 from banks.services import opening
 from recall import indexer
+from recall.index import IndexFault
 
 
 class Command(BaseCommand):
@@ -29,3 +30,5 @@ class Command(BaseCommand):
                 self.stdout.write(f"{bank.name}: done")
         except errors.DomainError as error:
             raise CommandError(error.message) from error
+        except IndexFault as fault:
+            raise CommandError(f"The index could not be built: {fault}.") from fault
