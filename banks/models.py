@@ -112,9 +112,7 @@ class Operation(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["owner", "idempotency_key"], name="one_operation_a_key"
-            )
+            models.UniqueConstraint(fields=["owner", "idempotency_key"], name="one_operation_a_key")
         ]
         indexes = [models.Index(fields=["bank", "state"], name="operations_by_state")]
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Q
 
 from banks import journal, moves, operations, projection, seams, signals, surveys
-from banks.models import Bank, Change, Entry, SourceFile
+from banks.models import Bank, Change, Entry, Operation, SourceFile
 from banks.steps import Append, Step
 from banks.store import tree
 from banks.store.errors import DiskFault, FileMissing, FolderMoved, LockTimeout, NotAFile
@@ -285,22 +286,38 @@ def reload(bank: Bank, *, accept: bool = False) -> None:
 def discover() -> None:
     """Adopt banks that are on disk and in no row: they belong to the instance admins."""
     moves.heal()
-    folder = seams.data_folder()
-    known = set(Bank.objects.exclude(state=Bank.State.TRASHED).values_list("name", flat=True))
-    for name in folder.bank_names():
-        if name not in known:
-            adopt(name)
+    if _unknown():
+        # Another process may be adopting the same ones, or making one: one of us at a time.
+        with operations.store_errors(), seams.data_folder().lock(LOCK_TIMEOUT_S):
+            for name in _unknown():
+                _adopt(name)
 
 
-def adopt(name: str) -> Bank:
-    """A row and the projection for a bank that was found on disk."""
+def _unknown() -> list[str]:
+    """Names of banks on disk that no row has, or only that of an adoption that did not end."""
+    known = Bank.objects.filter(
+        Q(state=Bank.State.ACTIVE) | Q(operations__state=Operation.State.PENDING)
+    )
+    names = known.values_list("name", flat=True)
+    return sorted(set(seams.data_folder().bank_names()) - set(names))
+
+
+def _adopt(name: str) -> None:
+    """A row and the projection for a bank that was found on disk; visible once it is whole."""
+    bank = Bank.objects.filter(name=name, state=Bank.State.HIDDEN).first() or _row_for(name)
+    moves.project_all(bank, seams.data_folder().bank(name), actor=journal.DISK)
+    Bank.objects.filter(pk=bank.pk).update(state=Bank.State.ACTIVE)
+    signals.changes_committed.send(Bank, bank_id=bank.pk, seq=bank.head)
+
+
+def _row_for(name: str) -> Bank:
+    now = seams.now()
+    effect = journal.Effect(
+        action=Change.Action.CREATED, target="bank", key=name, reason=journal.FOUND
+    )
     with transaction.atomic():
-        bank = Bank.objects.create(name=name, created_at=seams.now())
-        effect = journal.Effect(
-            action=Change.Action.CREATED, target="bank", key=name, reason=journal.FOUND
-        )
-        journal.record(bank, [effect], actor=journal.DISK, at=seams.now())
-    reload(bank)
+        bank = Bank.objects.create(name=name, state=Bank.State.HIDDEN, created_at=now)
+        journal.record(bank, [effect], actor=journal.DISK, at=now)
     return bank
 
 

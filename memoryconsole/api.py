@@ -13,7 +13,7 @@ from ninja.operation import Operation
 
 from banks.access import require_admin
 from banks.api import Request, banks, memories, rules, tags
-from banks.schemas import Answer, answers
+from banks.schemas.common import Answer, answers
 from memoryconsole import errors, ops
 from memoryconsole.admission import BearerToken, SignedIn, StrictJson
 from recall.api import recall

@@ -17,7 +17,9 @@ from banks import errors
 from banks.journal import request_id
 from banks.operations import store_errors
 from banks.queries import Memory, RuleText
-from banks.schemas import MemoryOut, RuleOut, detail, invalid
+from banks.schemas.common import detail, invalid
+from banks.schemas.memories import MemoryOut
+from banks.schemas.rules import RuleOut
 from banks.store.errors import StoreError
 
 logger = logging.getLogger(__name__)

@@ -6,17 +6,17 @@ from django.conf import settings
 from pydantic import Field
 
 from banks.queries import Filters, from_milliseconds
-from banks.schemas import (
+from banks.schemas.common import (
     Answer,
     BankField,
     Body,
     CategoryField,
     KindField,
-    MemoryOut,
     Milliseconds,
     OriginField,
     tag_filter,
 )
+from banks.schemas.memories import MemoryOut
 
 QUERY_LENGTH = 4_000
 LIMIT_MOST = 100

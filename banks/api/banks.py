@@ -8,7 +8,7 @@ from banks import queries
 from banks.access import Role, Scope, require
 from banks.api import Request
 from banks.queries import Summary
-from banks.schemas import (
+from banks.schemas.banks import (
     BankIn,
     BanksOut,
     CreatedOut,
@@ -19,8 +19,8 @@ from banks.schemas import (
     PathsOut,
     TrashedOut,
     TrashOut,
-    answers,
 )
+from banks.schemas.common import answers
 from banks.services import banks, open_bank, opening
 from banks.store.files import TRASH
 

@@ -8,7 +8,8 @@ from banks import errors, queries, revisions
 from banks.access import Role, Scope, require
 from banks.api import KEYED, Request, idempotency
 from banks.queries import Memory, Page
-from banks.schemas import (
+from banks.schemas.common import answers
+from banks.schemas.memories import (
     BankParams,
     BulkIn,
     BulkOut,
@@ -25,7 +26,6 @@ from banks.schemas import (
     SupersededOut,
     SupersedeIn,
     TemplateOut,
-    answers,
     item_result,
 )
 from banks.services import entries, opening

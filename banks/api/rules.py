@@ -7,7 +7,9 @@ from ninja import Query, Router
 from banks import queries
 from banks.access import Role, Scope
 from banks.api import KEYED, Request, idempotency
-from banks.schemas import BankParams, RuleIn, RuleSetOut, RulesOut, answers
+from banks.schemas.common import answers
+from banks.schemas.memories import BankParams
+from banks.schemas.rules import RuleIn, RuleSetOut, RulesOut
 from banks.services import opening, rules
 
 router = Router(tags=["rules"])

@@ -7,7 +7,8 @@ from ninja import Query, Router
 from banks import queries
 from banks.access import Scope
 from banks.api import Request
-from banks.schemas import BankParams, TagsOut, answers
+from banks.schemas.common import answers
+from banks.schemas.memories import BankParams, TagsOut
 from banks.services import opening
 
 router = Router(tags=["memories"])

@@ -6,7 +6,6 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
@@ -15,243 +14,490 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='SetupLink',
+            name="SetupLink",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('digest', models.CharField(max_length=64, unique=True)),
-                ('created_at', models.DateTimeField()),
-                ('expires_at', models.DateTimeField()),
-                ('used_at', models.DateTimeField(blank=True, null=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("digest", models.CharField(max_length=64, unique=True)),
+                ("created_at", models.DateTimeField()),
+                ("expires_at", models.DateTimeField()),
+                ("used_at", models.DateTimeField(blank=True, null=True)),
             ],
         ),
         migrations.CreateModel(
-            name='Bank',
+            name="Bank",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=64)),
-                ('state', models.CharField(choices=[('active', 'Active'), ('hidden', 'Hidden'), ('trashed', 'Trashed')], default='active', max_length=8)),
-                ('trashed_to', models.CharField(blank=True, max_length=128)),
-                ('created_at', models.DateTimeField()),
-                ('head', models.PositiveBigIntegerField(default=0, help_text='number of its last change')),
-                ('hold', models.CharField(blank=True, help_text='why it takes no writes', max_length=200)),
-                ('description', models.TextField(blank=True, help_text='derived from bank.yaml')),
-                ('settings', models.JSONField(default=dict, help_text='derived from bank.yaml')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=64)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("active", "Active"),
+                            ("hidden", "Hidden"),
+                            ("trashed", "Trashed"),
+                        ],
+                        default="active",
+                        max_length=8,
+                    ),
+                ),
+                ("trashed_to", models.CharField(blank=True, max_length=128)),
+                ("created_at", models.DateTimeField()),
+                (
+                    "head",
+                    models.PositiveBigIntegerField(
+                        default=0, help_text="number of its last change"
+                    ),
+                ),
+                (
+                    "hold",
+                    models.CharField(
+                        blank=True, help_text="why it takes no writes", max_length=200
+                    ),
+                ),
+                ("description", models.TextField(blank=True, help_text="derived from bank.yaml")),
+                ("settings", models.JSONField(default=dict, help_text="derived from bank.yaml")),
             ],
             options={
-                'constraints': [models.UniqueConstraint(condition=models.Q(('state', 'trashed'), _negated=True), fields=('name',), name='one_bank_of_a_name')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "trashed"), _negated=True),
+                        fields=("name",),
+                        name="one_bank_of_a_name",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='AccessToken',
+            name="AccessToken",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=100)),
-                ('prefix', models.CharField(max_length=16)),
-                ('digest', models.CharField(max_length=64, unique=True)),
-                ('scopes', models.JSONField(default=list)),
-                ('every_bank', models.BooleanField(default=True)),
-                ('created_at', models.DateTimeField()),
-                ('expires_at', models.DateTimeField(blank=True, null=True)),
-                ('revoked_at', models.DateTimeField(blank=True, null=True)),
-                ('owner', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL)),
-                ('banks', models.ManyToManyField(blank=True, related_name='tokens', to='banks.bank')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=100)),
+                ("prefix", models.CharField(max_length=16)),
+                ("digest", models.CharField(max_length=64, unique=True)),
+                ("scopes", models.JSONField(default=list)),
+                ("every_bank", models.BooleanField(default=True)),
+                ("created_at", models.DateTimeField()),
+                ("expires_at", models.DateTimeField(blank=True, null=True)),
+                ("revoked_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "banks",
+                    models.ManyToManyField(blank=True, related_name="tokens", to="banks.bank"),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Operation',
+            name="Operation",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('uid', models.CharField(max_length=32, unique=True)),
-                ('act', models.CharField(max_length=32)),
-                ('actor', models.CharField(max_length=160)),
-                ('request_id', models.CharField(blank=True, max_length=64)),
-                ('owner', models.CharField(blank=True, help_text='whose idempotency key', max_length=160)),
-                ('idempotency_key', models.CharField(max_length=255, null=True)),
-                ('body_digest', models.CharField(blank=True, max_length=64)),
-                ('answer', models.JSONField(null=True)),
-                ('steps', models.JSONField(default=list)),
-                ('effects', models.JSONField(default=list)),
-                ('state', models.CharField(choices=[('pending', 'Pending'), ('done', 'Done'), ('dropped', 'Dropped')], default='pending', max_length=8)),
-                ('created_at', models.DateTimeField()),
-                ('finished_at', models.DateTimeField(null=True)),
-                ('bank', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='operations', to='banks.bank')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("uid", models.CharField(max_length=32, unique=True)),
+                ("act", models.CharField(max_length=32)),
+                ("actor", models.CharField(max_length=160)),
+                ("request_id", models.CharField(blank=True, max_length=64)),
+                (
+                    "owner",
+                    models.CharField(blank=True, help_text="whose idempotency key", max_length=160),
+                ),
+                ("idempotency_key", models.CharField(max_length=255, null=True)),
+                ("body_digest", models.CharField(blank=True, max_length=64)),
+                ("answer", models.JSONField(null=True)),
+                ("steps", models.JSONField(default=list)),
+                ("effects", models.JSONField(default=list)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("pending", "Pending"), ("done", "Done"), ("dropped", "Dropped")],
+                        default="pending",
+                        max_length=8,
+                    ),
+                ),
+                ("created_at", models.DateTimeField()),
+                ("finished_at", models.DateTimeField(null=True)),
+                (
+                    "bank",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="operations",
+                        to="banks.bank",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Change',
+            name="Change",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('seq', models.PositiveBigIntegerField()),
-                ('uid', models.CharField(max_length=32)),
-                ('action', models.CharField(choices=[('created', 'Created'), ('updated', 'Updated'), ('superseded', 'Superseded'), ('deleted', 'Deleted'), ('restored', 'Restored'), ('trashed', 'Trashed'), ('renamed', 'Renamed'), ('rules-changed', 'Rules Changed')], max_length=16)),
-                ('target', models.CharField(choices=[('entry', 'Entry'), ('rule', 'Rule'), ('bank', 'Bank')], max_length=8)),
-                ('key', models.CharField(max_length=128)),
-                ('version_before', models.CharField(blank=True, max_length=16)),
-                ('version_after', models.CharField(blank=True, max_length=16)),
-                ('actor', models.CharField(max_length=160)),
-                ('reason', models.CharField(blank=True, max_length=500)),
-                ('observation', models.CharField(blank=True, help_text='hash of session and entry that stated it', max_length=64)),
-                ('request_id', models.CharField(blank=True, max_length=64)),
-                ('at', models.DateTimeField()),
-                ('bank', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='changes', to='banks.bank')),
-                ('operation', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, to='banks.operation')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("seq", models.PositiveBigIntegerField()),
+                ("uid", models.CharField(max_length=32)),
+                (
+                    "action",
+                    models.CharField(
+                        choices=[
+                            ("created", "Created"),
+                            ("updated", "Updated"),
+                            ("superseded", "Superseded"),
+                            ("deleted", "Deleted"),
+                            ("restored", "Restored"),
+                            ("trashed", "Trashed"),
+                            ("renamed", "Renamed"),
+                            ("rules-changed", "Rules Changed"),
+                        ],
+                        max_length=16,
+                    ),
+                ),
+                (
+                    "target",
+                    models.CharField(
+                        choices=[("entry", "Entry"), ("rule", "Rule"), ("bank", "Bank")],
+                        max_length=8,
+                    ),
+                ),
+                ("key", models.CharField(max_length=128)),
+                ("version_before", models.CharField(blank=True, max_length=16)),
+                ("version_after", models.CharField(blank=True, max_length=16)),
+                ("actor", models.CharField(max_length=160)),
+                ("reason", models.CharField(blank=True, max_length=500)),
+                (
+                    "observation",
+                    models.CharField(
+                        blank=True,
+                        help_text="hash of session and entry that stated it",
+                        max_length=64,
+                    ),
+                ),
+                ("request_id", models.CharField(blank=True, max_length=64)),
+                ("at", models.DateTimeField()),
+                (
+                    "bank",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="changes",
+                        to="banks.bank",
+                    ),
+                ),
+                (
+                    "operation",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        to="banks.operation",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='SourceFile',
+            name="SourceFile",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('path', models.CharField(max_length=255)),
-                ('inode', models.BigIntegerField()),
-                ('size', models.BigIntegerField()),
-                ('mtime_ns', models.BigIntegerField()),
-                ('ctime_ns', models.BigIntegerField()),
-                ('blocks', models.PositiveIntegerField(default=0, help_text='how many, unreadable ones too')),
-                ('crlf', models.BooleanField(default=False)),
-                ('problems', models.JSONField(default=list)),
-                ('duplicates', models.JSONField(default=list, help_text='ids that an earlier block has')),
-                ('look_again_at', models.DateTimeField(help_text='not settled when last seen', null=True)),
-                ('lasting', models.BooleanField(default=False, help_text='its name survives a power loss: we wrote or synced it')),
-                ('routed', models.BooleanField(default=True, help_text='its router row is up to date')),
-                ('bank', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='files', to='banks.bank')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("path", models.CharField(max_length=255)),
+                ("inode", models.BigIntegerField()),
+                ("size", models.BigIntegerField()),
+                ("mtime_ns", models.BigIntegerField()),
+                ("ctime_ns", models.BigIntegerField()),
+                (
+                    "blocks",
+                    models.PositiveIntegerField(
+                        default=0, help_text="how many, unreadable ones too"
+                    ),
+                ),
+                ("crlf", models.BooleanField(default=False)),
+                ("problems", models.JSONField(default=list)),
+                (
+                    "duplicates",
+                    models.JSONField(default=list, help_text="ids that an earlier block has"),
+                ),
+                (
+                    "look_again_at",
+                    models.DateTimeField(help_text="not settled when last seen", null=True),
+                ),
+                (
+                    "lasting",
+                    models.BooleanField(
+                        default=False,
+                        help_text="its name survives a power loss: we wrote or synced it",
+                    ),
+                ),
+                (
+                    "routed",
+                    models.BooleanField(default=True, help_text="its router row is up to date"),
+                ),
+                (
+                    "bank",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="files",
+                        to="banks.bank",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Rule',
+            name="Rule",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=64)),
-                ('content', models.TextField()),
-                ('version', models.CharField(max_length=16)),
-                ('updated_at', models.DateTimeField()),
-                ('bank', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='rules', to='banks.bank')),
-                ('file', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, to='banks.sourcefile')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=64)),
+                ("content", models.TextField()),
+                ("version", models.CharField(max_length=16)),
+                ("updated_at", models.DateTimeField()),
+                (
+                    "bank",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="rules",
+                        to="banks.bank",
+                    ),
+                ),
+                (
+                    "file",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE, to="banks.sourcefile"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Entry',
+            name="Entry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('position', models.PositiveIntegerField(help_text="counts the file's blocks from 0")),
-                ('entry_id', models.CharField(max_length=128)),
-                ('version', models.CharField(max_length=16)),
-                ('block', models.BinaryField()),
-                ('problems', models.JSONField(default=list)),
-                ('missing_since', models.DateTimeField(null=True)),
-                ('category', models.CharField(max_length=12)),
-                ('kind', models.CharField(max_length=10)),
-                ('origin', models.CharField(max_length=16)),
-                ('trust', models.CharField(max_length=6)),
-                ('tags', models.JSONField(default=list)),
-                ('entities', models.JSONField(default=list)),
-                ('summary', models.TextField()),
-                ('title', models.TextField(blank=True)),
-                ('text', models.TextField()),
-                ('folded', models.TextField(help_text='summary, text and tags, folded for the substring filter')),
-                ('fingerprint', models.CharField(max_length=18)),
-                ('pinned', models.BooleanField(default=False)),
-                ('corroboration', models.BigIntegerField(default=0)),
-                ('revision', models.BigIntegerField(default=0)),
-                ('created_at', models.DateTimeField()),
-                ('updated_at', models.DateTimeField()),
-                ('stated_at', models.DateTimeField()),
-                ('invalidated_at', models.DateTimeField(null=True)),
-                ('supersedes', models.CharField(blank=True, max_length=128)),
-                ('superseded_by', models.CharField(blank=True, max_length=128)),
-                ('session', models.CharField(blank=True, max_length=255)),
-                ('source_entry', models.CharField(blank=True, max_length=255)),
-                ('agent', models.CharField(blank=True, max_length=255)),
-                ('former_id', models.CharField(blank=True, max_length=128)),
-                ('live', models.BooleanField(default=True)),
-                ('invalid_at', models.DateTimeField(help_text="effective: own or the successor's", null=True)),
-                ('link_problem', models.CharField(blank=True, max_length=16)),
-                ('bank', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='entries', to='banks.bank')),
-                ('file', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='entries', to='banks.sourcefile')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "position",
+                    models.PositiveIntegerField(help_text="counts the file's blocks from 0"),
+                ),
+                ("entry_id", models.CharField(max_length=128)),
+                ("version", models.CharField(max_length=16)),
+                ("block", models.BinaryField()),
+                ("problems", models.JSONField(default=list)),
+                ("missing_since", models.DateTimeField(null=True)),
+                ("category", models.CharField(max_length=12)),
+                ("kind", models.CharField(max_length=10)),
+                ("origin", models.CharField(max_length=16)),
+                ("trust", models.CharField(max_length=6)),
+                ("tags", models.JSONField(default=list)),
+                ("entities", models.JSONField(default=list)),
+                ("summary", models.TextField()),
+                ("title", models.TextField(blank=True)),
+                ("text", models.TextField()),
+                (
+                    "folded",
+                    models.TextField(
+                        help_text="summary, text and tags, folded for the substring filter"
+                    ),
+                ),
+                ("fingerprint", models.CharField(max_length=18)),
+                ("pinned", models.BooleanField(default=False)),
+                ("corroboration", models.BigIntegerField(default=0)),
+                ("revision", models.BigIntegerField(default=0)),
+                ("created_at", models.DateTimeField()),
+                ("updated_at", models.DateTimeField()),
+                ("stated_at", models.DateTimeField()),
+                ("invalidated_at", models.DateTimeField(null=True)),
+                ("supersedes", models.CharField(blank=True, max_length=128)),
+                ("superseded_by", models.CharField(blank=True, max_length=128)),
+                ("session", models.CharField(blank=True, max_length=255)),
+                ("source_entry", models.CharField(blank=True, max_length=255)),
+                ("agent", models.CharField(blank=True, max_length=255)),
+                ("former_id", models.CharField(blank=True, max_length=128)),
+                ("live", models.BooleanField(default=True)),
+                (
+                    "invalid_at",
+                    models.DateTimeField(help_text="effective: own or the successor's", null=True),
+                ),
+                ("link_problem", models.CharField(blank=True, max_length=16)),
+                (
+                    "bank",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="entries",
+                        to="banks.bank",
+                    ),
+                ),
+                (
+                    "file",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="entries",
+                        to="banks.sourcefile",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='EntryTag',
+            name="EntryTag",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('tag', models.CharField(max_length=64)),
-                ('bank', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='banks.bank')),
-                ('entry', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tag_rows', to='banks.entry')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("tag", models.CharField(max_length=64)),
+                (
+                    "bank",
+                    models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to="banks.bank"),
+                ),
+                (
+                    "entry",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="tag_rows",
+                        to="banks.entry",
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(fields=['bank', 'tag'], name='entries_of_a_tag')],
-                'constraints': [models.UniqueConstraint(fields=('entry', 'tag'), name='a_tag_once_an_entry')],
+                "indexes": [models.Index(fields=["bank", "tag"], name="entries_of_a_tag")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("entry", "tag"), name="a_tag_once_an_entry")
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Membership',
+            name="Membership",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('role', models.PositiveSmallIntegerField()),
-                ('bank', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='banks.bank')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("role", models.PositiveSmallIntegerField()),
+                (
+                    "bank",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="memberships",
+                        to="banks.bank",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('bank', 'user'), name='one_role_a_person_and_bank')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("bank", "user"), name="one_role_a_person_and_bank"
+                    )
+                ],
             },
         ),
         migrations.AddIndex(
-            model_name='operation',
-            index=models.Index(fields=['bank', 'state'], name='operations_by_state'),
+            model_name="operation",
+            index=models.Index(fields=["bank", "state"], name="operations_by_state"),
         ),
         migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.UniqueConstraint(fields=('owner', 'idempotency_key'), name='one_operation_a_key'),
+            model_name="operation",
+            constraint=models.UniqueConstraint(
+                fields=("owner", "idempotency_key"), name="one_operation_a_key"
+            ),
         ),
         migrations.AddIndex(
-            model_name='change',
-            index=models.Index(fields=['bank', 'key'], name='changes_of_a_key'),
+            model_name="change",
+            index=models.Index(fields=["bank", "key"], name="changes_of_a_key"),
         ),
         migrations.AddConstraint(
-            model_name='change',
-            constraint=models.UniqueConstraint(fields=('bank', 'seq'), name='changes_count_up'),
+            model_name="change",
+            constraint=models.UniqueConstraint(fields=("bank", "seq"), name="changes_count_up"),
         ),
         migrations.AddConstraint(
-            model_name='sourcefile',
-            constraint=models.UniqueConstraint(fields=('bank', 'path'), name='one_row_a_file'),
+            model_name="sourcefile",
+            constraint=models.UniqueConstraint(fields=("bank", "path"), name="one_row_a_file"),
         ),
         migrations.AddConstraint(
-            model_name='rule',
-            constraint=models.UniqueConstraint(fields=('bank', 'name'), name='one_rule_a_name'),
+            model_name="rule",
+            constraint=models.UniqueConstraint(fields=("bank", "name"), name="one_rule_a_name"),
         ),
         migrations.AddIndex(
-            model_name='entry',
-            index=models.Index(fields=['bank', 'live', '-created_at', '-entry_id'], name='newest_first'),
+            model_name="entry",
+            index=models.Index(
+                fields=["bank", "live", "-created_at", "-entry_id"], name="newest_first"
+            ),
         ),
         migrations.AddIndex(
-            model_name='entry',
-            index=models.Index(fields=['bank', 'fingerprint'], name='by_fingerprint'),
+            model_name="entry",
+            index=models.Index(fields=["bank", "fingerprint"], name="by_fingerprint"),
         ),
         migrations.AddIndex(
-            model_name='entry',
-            index=models.Index(fields=['file', 'position'], name='order_of_blocks'),
+            model_name="entry",
+            index=models.Index(fields=["file", "position"], name="order_of_blocks"),
         ),
         migrations.AddIndex(
-            model_name='entry',
-            index=models.Index(fields=['bank', 'superseded_by'], name='by_successor'),
+            model_name="entry",
+            index=models.Index(fields=["bank", "superseded_by"], name="by_successor"),
         ),
         migrations.AddIndex(
-            model_name='entry',
-            index=models.Index(fields=['bank', 'former_id'], name='by_former_id'),
+            model_name="entry",
+            index=models.Index(fields=["bank", "former_id"], name="by_former_id"),
         ),
         migrations.AddIndex(
-            model_name='entry',
-            index=models.Index(fields=['bank', 'session'], name='by_session'),
+            model_name="entry",
+            index=models.Index(fields=["bank", "session"], name="by_session"),
         ),
         migrations.AddIndex(
-            model_name='entry',
-            index=models.Index(fields=['bank', 'link_problem'], name='by_link_problem'),
+            model_name="entry",
+            index=models.Index(fields=["bank", "link_problem"], name="by_link_problem"),
         ),
         migrations.AddIndex(
-            model_name='entry',
-            index=models.Index(condition=models.Q(('pinned', True)), fields=['bank', 'live'], name='pinned_ones'),
+            model_name="entry",
+            index=models.Index(
+                condition=models.Q(("pinned", True)), fields=["bank", "live"], name="pinned_ones"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='entry',
-            constraint=models.UniqueConstraint(fields=('bank', 'entry_id'), name='ids_are_unique_in_a_bank'),
+            model_name="entry",
+            constraint=models.UniqueConstraint(
+                fields=("bank", "entry_id"), name="ids_are_unique_in_a_bank"
+            ),
         ),
     ]

@@ -161,7 +161,8 @@ def _check(batch: Batch, item: Item, expected: Expected) -> None:
         raise errors.StaleRevision(current=batch.memory(item))
 
 
-def _may_touch(principal: Principal, entry: Block) -> None:
+def may_touch(principal: Principal, entry: Block) -> None:
+    """Raise PinnedProtected when the entry is pinned and the caller may not curate."""
     if entry.pinned and not principal.has(Scope.MEMORY_CURATE):
         raise errors.PinnedProtected
 
@@ -196,7 +197,7 @@ def update(
         if after == before:
             return item
         if before.pinned:
-            _may_touch(principal, before)
+            may_touch(principal, before)
         _check_unique(batch, before, after)
         reason = drafts.redaction_reason(cleaned.redacted)
         return batch.change(item, touched(after, batch.desk.now), act="updated", reason=reason)
@@ -253,7 +254,7 @@ def pin(
         _check(batch, item, expected)
         if item.after.pinned == pinned:
             return item
-        _may_touch(principal, item.after)
+        may_touch(principal, item.after)
         after = touched(replace(item.after, pinned=pinned), batch.desk.now)
         return batch.change(item, after, act="pinned" if pinned else "unpinned")
 
@@ -275,7 +276,7 @@ def delete(
         if not batch.is_live(item):
             return item
         _check(batch, item, expected)
-        _may_touch(principal, item.after)
+        may_touch(principal, item.after)
         now = batch.desk.now
         after = touched(replace(item.after, invalidated=now), now)
         return batch.change(

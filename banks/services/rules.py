@@ -1,6 +1,6 @@
 """Injected rules: whole markdown files, set or removed."""
 
-from banks import errors, queries
+from banks import errors, queries, seams
 from banks.access import Principal
 from banks.journal import Effect
 from banks.models import Bank, Change, Rule
@@ -8,7 +8,7 @@ from banks.operations import Idempotency, Plan, store_errors
 from banks.services import drafts
 from banks.services.commit import Desk, run
 from banks.steps import Put
-from banks.store import names, parse, redact, tree
+from banks.store import history, names, parse, redact, tree
 
 RULE_LENGTH = 50_000
 
@@ -63,6 +63,20 @@ def set_rule(
 
     exists: bool = run(bank, principal, planner, idempotency=idempotency)["exists"]
     return exists
+
+
+def earlier(bank: Bank, name: str, version: str) -> str:
+    """The content of a rule at an earlier version, out of its history; "" for version "".
+
+    Raises Conflict when the history does not hold it.
+    """
+    if not version:
+        return ""
+    log = seams.data_folder().bank(bank.name).history(tree.rule_history_path(name))
+    for record in reversed(history.decode(log)[0]):
+        if parse.version(record.data) == version:
+            return record.data.decode()
+    raise errors.Conflict("The history does not hold the earlier state any more.")
 
 
 def _clean(content: str) -> str:

@@ -6,7 +6,7 @@ from ninja import Router
 
 from banks.access import Scope
 from banks.api import Request
-from banks.schemas import answers
+from banks.schemas.common import answers
 from banks.services import opening
 from recall import services
 from recall.schemas import RecallIn, RecallOut

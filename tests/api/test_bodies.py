@@ -9,33 +9,38 @@ from tests.builders import World
 MEGABYTE = 1024 * 1024
 
 
+FACT = b'"text": "Kiln 1 is cold."'
+
+
 @pytest.mark.parametrize(
-    "body",
+    ("body", "word"),
     [
-        b"",
-        b"{",
-        b"text",
-        b"[]",
-        b"null",
-        b'"text"',
-        b"\xff\xfe",
-        b'{"text": NaN}',
-        b'{"text": Infinity}',
-        b'{"created_at": 1e999, "text": "Kiln 1 is cold."}',
-        b'{"text": "Kiln 1 is cold.", "created_at": ' + b"9" * 5000 + b"}",
-        b'{"text": "half \\ud800 a character"}',
-        b'{"text": "Kiln 1 is cold.", "\\udfff": 1}',
-        b"[" * 100_000,
-        b'{"a":' * 40 + b"1" + b"}" * 40,
-        b'{"text": "Kiln 1 is cold."} more',
+        (b"", "required"),
+        (b"[]", "object"),
+        (b'"text"', "object"),
+        (b"{", "not JSON"),
+        (b"text", "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b"{" + FACT + b', "tags": NaN}', "not JSON"),
+        (b"{" + FACT + b', "tags": Infinity}', "not JSON"),
+        (b"{" + FACT + b', "created_at": 1e999}', "not JSON"),
+        (b"{" + FACT + b', "created_at": ' + b"9" * 5000 + b"}", "not JSON"),
+        (b"{" + FACT + b"} more", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b'{"a":' * 40 + b"1" + b"}" * 40, "nested deeper"),
+        (b"[" * 40 + b"]" * 40, "nested deeper"),
+        (b'{"text": "half \\ud800 a character"}', "half a character"),
+        (b"{" + FACT + b', "\\udfff": 1}', "half a character"),
     ],
     ids=range(16),
 )
-def test_a_body_that_is_no_object_of_ours_is_422(editor: Api, body: bytes) -> None:
+def test_a_body_that_is_no_object_of_ours_is_422_and_says_why(
+    editor: Api, body: bytes, word: str
+) -> None:
     for method, path in (("POST", "/memories"), ("POST", "/recall"), ("PUT", "/rules/valves")):
-        answer = editor.send(method, path, body)
-        assert answer.status_code == 422, answer.content
-        assert set(answer.json()) == {"code", "message", "errors", "request_id"}
+        told = editor.refused(422, "invalid", method, path, body)
+        assert word in told["message"]
+        assert set(told) == {"code", "message", "errors", "request_id"}
 
 
 def test_an_ordinary_call_takes_one_megabyte(editor: Api) -> None:

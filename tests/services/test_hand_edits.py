@@ -348,6 +348,15 @@ def test_a_bank_put_there_by_hand_is_adopted(world: World) -> None:
     assert queries.list_memories(copy, queries.Filters()).total == 1
 
 
+def test_an_adoption_that_died_half_way_is_ended_by_the_next(world: World) -> None:
+    shutil.copytree(folder(world), folder(world).parent / "copy")
+    half = Bank.objects.create(name="copy", state=Bank.State.HIDDEN, created_at=seams.now())
+    sync.look_at_all()
+    half.refresh_from_db()
+    assert half.state == Bank.State.ACTIVE
+    assert half.files.count() > 3
+
+
 # field case A23
 def test_links_are_not_read(world: World, tmp_path: Path) -> None:
     outside = tmp_path / "outside.md"

@@ -90,6 +90,18 @@ def test_a_log_becomes_a_bank_with_all_revisions(tmp_path: Path) -> None:
     assert [each.memory.text for each in told] == ["Valve 7", "Valve 7 sticks", "Valve 7 sticks"]
 
 
+def test_a_survivor_names_whom_it_replaced_first_unless_it_is_pinned(tmp_path: Path) -> None:
+    new, pinned = record("Kiln 4 needs 25 min"), record("Kiln 5 needs none", pinned=True)
+    losers = [
+        record(f"Kiln 4 needs {minutes} min", superseded_by=new["id"]) for minutes in (10, 15)
+    ]
+    last = record("Kiln 5 needs 5 min", superseded_by=pinned["id"])
+    transfer.import_folder(SYSTEM, log(tmp_path, *losers, last, new, pinned), "log")
+    first = queries.memory(imported(), losers[0]["id"]).id
+    assert queries.memory(imported(), new["id"]).supersedes == first
+    assert queries.memory(imported(), pinned["id"]).supersedes is None
+
+
 def test_its_routers_say_what_is_there(tmp_path: Path) -> None:
     transfer.import_folder(SYSTEM, log(tmp_path, record("Kiln 4 is hot")), "log")
     folder = settings.DATA_DIR / "log"

@@ -117,6 +117,18 @@ def test_a_repeated_key_is_told_and_its_entry_not_taken(tmp_path: Path) -> None:
     assert list(Entry.objects.values_list("entry_id", flat=True)) == ["m3"]
 
 
+def test_an_id_that_stands_in_two_files_is_told_and_the_first_has_it(tmp_path: Path) -> None:
+    files = {"semantic_memory__more.md": "\n" + block("m1", "Kiln 5 is hot")}
+    top = source(tmp_path, **facts(block("m1", "Kiln 4 is hot")), **files)
+    report = transfer.import_folder(SYSTEM, top, "ops")
+    assert (report.entries, report.added) == (1, 1)
+    assert [(each.path, each.line, each.code) for each in report.findings] == [
+        ("semantic_memory/more.md", 2, "duplicate_id")
+    ]
+    assert queries.memory(Bank.objects.get(name="ops"), "m1").text == "Kiln 4 is hot"
+    assert Entry.objects.count() == 1
+
+
 # field case A22
 @pytest.mark.parametrize("name", ["../escape", "a/../../x", "/etc/x", "..", ".", ".trash", "-rf"])
 def test_a_bad_bank_name_is_refused_before_anything_is_read(tmp_path: Path, name: str) -> None:

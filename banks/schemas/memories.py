@@ -1,121 +1,36 @@
-"""What the API takes and gives: names, types and bounds of fields. No rule of the product.
-
-Bodies are strict: an unknown field or a wrong type is refused. A field without a value is left out
-of an answer; only `source` is null, as agents know it.
-"""
+"""Memories, their history, their tags."""
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic import Field, ValidationError, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
 from banks import errors
-from banks.operations import store_errors
 from banks.queries import LIST_LIMIT, LIST_MOST, Filters, from_milliseconds
+from banks.schemas.common import (
+    Answer,
+    BankField,
+    Body,
+    CategoryField,
+    Milliseconds,
+    OriginField,
+    Params,
+    Revision,
+    TrustField,
+    Version,
+    invalid,
+    optional,
+    refusals,
+    tag_filter,
+)
 from banks.services.drafts import Draft, Patch
 from banks.services.entries import Expected, Saved
-from banks.store import names
 from banks.store.types import Category, Kind, Origin, Trust
 
 BULK_MOST = 500
 OFFSET_MOST = 1_000_000_000
-_LAST_MS = 253_402_300_799_999
-LOC_LENGTH = 100
-SUMMARY_ERRORS = 20
 
 
-def _is_none(value: object) -> bool:
-    return value is None
-
-
-def optional(description: str) -> Any:
-    """A field of an answer that is left out when it has no value."""
-    return Field(default=None, exclude_if=_is_none, description=description)
-
-
-class Body(BaseModel):
-    """A JSON body: nothing unknown, nothing converted."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class Params(BaseModel):
-    """Parameters of an address: text that becomes numbers and flags."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class Answer(BaseModel):
-    """Part of an answer, read from a value of the services."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-
-BankField = Annotated[
-    str | None, Field(description="The bank; left out: the configured default bank.")
-]
-Milliseconds = Annotated[int, Field(ge=0, le=_LAST_MS, description="Milliseconds since the epoch.")]
-# Words come as plain strings, which strict mode would not take for a member of an enumeration.
-CategoryField = Annotated[Category, Field(strict=False)]
-KindField = Annotated[Kind, Field(strict=False)]
-OriginField = Annotated[Origin, Field(strict=False)]
-TrustField = Annotated[Trust, Field(strict=False)]
-Revision = Annotated[
-    int | None, Field(ge=0, description="Answer 409 unless this is the current revision.")
-]
-Version = Annotated[
-    str | None, Field(max_length=64, description="Answer 409 unless this is the current version.")
-]
-
-
-# --- errors -----------------------------------------------------------------------------------
-class DetailOut(Answer):
-    """One thing that is wrong: where and what."""
-
-    loc: str
-    message: str
-
-
-class ErrorOut(Answer):
-    """The one shape of every error."""
-
-    code: str = Field(description="Stable; docs/errors.md lists them all.")
-    message: str
-    errors: list[DetailOut]
-    request_id: str
-    current: dict[str, Any] | SkipJsonSchema[None] = optional(
-        "With `stale_revision`: the memory or rule as it is now."
-    )
-
-
-_FAILURES = frozenset({401, 403, 404, 409, 413, 422, 429, 503})
-
-
-def answers(model: Any) -> dict[Any, Any]:
-    """The `response` of an operation: the model for success, one shape for every failure."""
-    return {200: model, _FAILURES: ErrorOut}
-
-
-def refusals(error: ValidationError) -> tuple[errors.Detail, ...]:
-    """What pydantic refused, as details; values never show."""
-    return tuple(detail(each["loc"], each["msg"]) for each in error.errors(include_input=False))
-
-
-def detail(loc: tuple[int | str, ...], message: str) -> errors.Detail:
-    """One refused field; its place is a dotted path and bounded, since a caller chose its words."""
-    place = ".".join(str(part) for part in loc)[:LOC_LENGTH]
-    return errors.Detail(place, message.removeprefix("Value error, "))
-
-
-def invalid(details: tuple[errors.Detail, ...]) -> errors.Invalid:
-    """The error for refused fields: the message names the first, `errors` the first twenty."""
-    shown = details[:SUMMARY_ERRORS] or (errors.Detail("", "The request cannot be accepted."),)
-    first = shown[0]
-    message = f"{first.loc}: {first.message}" if first.loc else first.message
-    return errors.Invalid(message, details=shown)
-
-
-# --- memories ---------------------------------------------------------------------------------
 class SourceOut(Answer):
     """Where a memory was learned."""
 
@@ -162,8 +77,8 @@ class SaveItem(Body):
     bank: BankField = None
     text: str = Field(description="One self-contained statement.")
     category: CategoryField | None = None
-    tags: list[str] = []
-    entities: list[str] = []
+    tags: list[str] = Field(default=[])
+    entities: list[str] = Field(default=[])
     pinned: bool = False
     summary: str | None = None
     title: str | None = Field(default=None, description="Procedures only.")
@@ -388,12 +303,6 @@ class ListParams(BankParams):
         )
 
 
-def tag_filter(values: list[str], field: str) -> tuple[str, ...]:
-    """Tags as they are kept, so that a filter finds what a save wrote. Raises Invalid."""
-    with store_errors():
-        return names.clean_labels(values, field)
-
-
 class PageOut(Answer):
     """A page of memories; `total` counts all that match."""
 
@@ -420,119 +329,3 @@ class TemplateOut(Answer):
     """The sections of a procedure's text."""
 
     text: str
-
-
-# --- rules ------------------------------------------------------------------------------------
-class RuleOut(Answer):
-    """One rule that is put into every prompt."""
-
-    name: str
-    content: str
-    version: str
-    updated_at: int
-
-
-class RulesOut(Answer):
-    """The rules of a bank, by name."""
-
-    bank: str
-    rules: list[RuleOut]
-
-
-class RuleIn(Body):
-    """A rule's whole content; blank content removes it."""
-
-    bank: BankField = None
-    content: str
-    if_version: Version = Field(default=None, description='The version you saw; "" = none.')
-
-
-class RuleSetOut(Answer):
-    """`exists` is false when blank content removed the rule."""
-
-    ok: bool = True
-    exists: bool
-
-
-# --- banks ------------------------------------------------------------------------------------
-class BankOut(Answer):
-    """A bank with its counts: live memories, pinned ones, rules."""
-
-    name: str
-    description: str | SkipJsonSchema[None] = Field(default=None, exclude_if=lambda v: not v)
-    memories: int
-    pinned: int
-    rules: int
-    hold: str | SkipJsonSchema[None] = Field(
-        default=None, exclude_if=lambda v: not v, description="Why it takes no writes."
-    )
-
-
-class BankIn(Body):
-    """A bank to create."""
-
-    name: str = Field(description="[a-z0-9][a-z0-9_-]{0,63}")
-    description: str = ""
-
-
-class DescriptionIn(Body):
-    """What to say about a bank."""
-
-    description: str
-
-
-class FolderIn(Body):
-    """Which folder of the trash; left out: the newest one of that name."""
-
-    folder: str | None = None
-
-
-class NameIn(Body):
-    """A new name."""
-
-    name: str
-
-
-class OneBankOut(Answer):
-    """One bank."""
-
-    bank: BankOut
-
-
-class CreatedOut(Answer):
-    """A bank; `created` is false when it was there and nothing was changed."""
-
-    bank: BankOut
-    created: bool
-
-
-class BanksOut(Answer):
-    """Every bank that the caller may see, by name."""
-
-    banks: list[BankOut]
-
-
-class TrashedOut(Answer):
-    """Where the bank's folder is now, relative to the data folder."""
-
-    ok: bool = True
-    trashed_to: str
-
-
-class InTrashOut(Answer):
-    """A bank in the trash."""
-
-    name: str
-    trashed_to: str
-
-
-class TrashOut(Answer):
-    """Trashed banks, newest first."""
-
-    banks: list[InTrashOut]
-
-
-class PathsOut(Answer):
-    """The files that were made."""
-
-    created: list[str]
