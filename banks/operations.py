@@ -20,7 +20,7 @@ from django.db import transaction
 
 from banks import errors, journal, projection, steps, surveys
 from banks.journal import Effect
-from banks.models import Bank, Operation
+from banks.models import Bank, Operation, SourceFile
 from banks.steps import Append, Edit, Log, Mark, Put, Step
 from banks.store import history, tree
 from banks.store.errors import (
@@ -278,6 +278,7 @@ def finish_pending(bank: Bank, locked: LockedBank, operation: Operation, *, now:
     def write_rows() -> None:
         again = dict.fromkeys(result.files, now) if missing else {}
         deltas = projection.write(bank, result, missing=missing, look_again=again)
+        SourceFile.objects.filter(bank=bank, path__in=paths).update(routed=False)
         others = [each for each in deltas if (each.target, each.key) not in ours]
         journal.record(bank, projection.found_on_disk(others), actor=journal.DISK, at=now)
 

@@ -13,7 +13,7 @@ from datetime import UTC
 
 from django.db.models import Case, F, Max, TextField, Value, When
 
-from banks import followers, seams
+from banks import followers, locking, seams
 from banks.models import Bank, Entry, SourceFile
 from banks.store import router, tree
 from banks.store.errors import (
@@ -61,9 +61,8 @@ def catch_up(bank: Bank, *, force: bool = False) -> bool:
     if not force and started < _next.get(bank.pk, 0.0):
         return False
     _next[bank.pk] = started + EVERY_S
-    folder = seams.data_folder().bank(bank.name)
     try:
-        with folder.lock(LOCK_TIMEOUT_S) as locked:
+        with locking.locked(bank, LOCK_TIMEOUT_S) as locked:
             files = SourceFile.objects.filter(bank=bank, routed=False)
             return _write(bank, locked, files, settle=not force)
     except (LockTimeout, FileChanged, FolderMoved):
@@ -78,7 +77,7 @@ def rebuild(bank: Bank) -> int:
 
     How many files have rows. Raises LockTimeout, FolderMoved, FileChanged, DiskFault.
     """
-    with seams.data_folder().bank(bank.name).lock(REBUILD_TIMEOUT_S) as locked:
+    with locking.locked(bank, REBUILD_TIMEOUT_S) as locked:
         _drop_gone(bank, locked)
         files = SourceFile.objects.filter(bank=bank)
         _write(bank, locked, files, settle=False)

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Q
 
-from banks import journal, moves, operations, projection, seams, signals, surveys
+from banks import journal, locking, moves, operations, projection, seams, signals, surveys
 from banks.models import Bank, Change, Entry, Operation, SourceFile
 from banks.steps import Append, Step
 from banks.store import tree
@@ -72,7 +72,7 @@ def _look(bank: Bank) -> None:
         _hold(bank, "")
         return
     try:
-        with folder.lock(0) as locked:
+        with locking.locked(bank, 0) as locked:
             operations.heal(bank, locked, now=seams.now())
             settle(bank, locked, _differing(bank, folder))
     except (LockTimeout, FolderMoved):
@@ -274,8 +274,7 @@ def reload(bank: Bank, *, accept: bool = False) -> None:
 
     Raises StoreBusy, BankNotFound, StoreFault.
     """
-    folder = seams.data_folder().bank(bank.name)
-    with operations.store_errors(), folder.lock(LOCK_TIMEOUT_S) as locked:
+    with operations.store_errors(), locking.locked(bank, LOCK_TIMEOUT_S) as locked:
         operations.heal(bank, locked, now=seams.now())
         known = SourceFile.objects.filter(bank=bank).values_list("path", flat=True)
         seen = [path for path in locked.look() if not tree.is_router(path)]

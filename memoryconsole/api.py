@@ -106,6 +106,8 @@ View = Callable[..., HttpResponse]
 def _in_shape(view: View) -> View:
     """The view with the framework's own refusals in the one shape of errors, and never cached."""
 
+    # Exempt from the middleware, whose refusal is a page: `SignedIn` checks for every call.
+    @csrf_exempt
     @functools.wraps(view)
     def call(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:

@@ -3,6 +3,7 @@
 import shutil
 import uuid
 from datetime import date
+from pathlib import Path
 
 from banks.doctor import Check, Finding
 from banks.models import Bank, Entry
@@ -10,6 +11,11 @@ from banks.store.types import Severity
 from recall import indexer
 from recall.engine.query import document_terms, query_terms
 from recall.index import Doc, Index, IndexFault, Stamp, analyzer, version
+
+BYTES_A_MEMORY = 16_384
+"""An index of more bytes a memory than this, and of more than `SMALL_BYTES`, has left-overs."""
+
+SMALL_BYTES = 64 * 1024 * 1024
 
 _WORD = "thermocouple"
 _STATES = {
@@ -22,7 +28,7 @@ _STATES = {
 def checks() -> list[Check]:
     """Every check of the search, each run whatever the others say."""
     banks = list(Bank.objects.filter(state=Bank.State.ACTIVE).order_by("name"))
-    return [_scratch(), _standing(banks), _equals_rows(banks)]
+    return [_scratch(), _standing(banks), _equals_rows(banks), _sizes(banks)]
 
 
 def _scratch() -> Check:
@@ -78,11 +84,38 @@ def _equals_rows(banks: list[Bank]) -> Check:
 
 
 def _has_the_rows(bank: Bank) -> bool:
-    """False only for an index that calls itself up to date and is not."""
+    """False only for an index that calls itself up to date and is not: other memories, or others
+    of them dead."""
     if indexer.catch_up(bank).state != "ok":
         return True
     try:
-        found = indexer.index_of(bank).ids()
+        index = indexer.index_of(bank)
+        found = index.ids(), index.retired_ids()
     except IndexFault:
         return True
-    return found == set(Entry.objects.filter(bank=bank).values_list("entry_id", flat=True))
+    rows = dict(Entry.objects.filter(bank=bank).values_list("entry_id", "live"))
+    return found == (set(rows), {key for key, live in rows.items() if not live})
+
+
+def _sizes(banks: list[Bank]) -> Check:
+    """Indexes that take far more room than their memories need."""
+    findings = []
+    for bank in banks:
+        memories = Entry.objects.filter(bank=bank).count()
+        size = _bytes_in(indexer.folder_of(bank))
+        if size > max(SMALL_BYTES, BYTES_A_MEMORY * memories):
+            message = f"The index takes {size // 1_000_000} MB: manage.py reindex makes it small."
+            findings.append(Finding("", 0, "index_large", message, Severity.WARNING, bank.name))
+    detail = f"{len(findings)} are too large." if findings else "None is too large."
+    return Check("index size", ok=not findings, required=False, detail=detail, findings=findings)
+
+
+def _bytes_in(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size
+        except FileNotFoundError:
+            # A merge or a rebuild took it away.
+            continue
+    return total

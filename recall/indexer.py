@@ -27,11 +27,11 @@ from recall.index import (
     IndexFault,
     IndexUnavailable,
     Stamp,
+    Writing,
     analyzer,
     language_code,
     version,
 )
-from recall.index.writing import Writing
 
 logger = logging.getLogger(__name__)
 

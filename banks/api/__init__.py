@@ -6,7 +6,7 @@ from django.http import HttpRequest
 
 from banks import auth, errors
 from banks.access import Principal
-from banks.operations import Idempotency
+from banks.services import Idempotency
 
 KEY_HEADER = "Idempotency-Key"
 KEY_LENGTH = 255

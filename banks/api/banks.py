@@ -22,7 +22,6 @@ from banks.schemas.banks import (
 )
 from banks.schemas.common import answers
 from banks.services import banks, open_bank, opening
-from banks.store.files import TRASH
 
 router = Router(tags=["banks"])
 
@@ -67,9 +66,7 @@ def list_trash(request: Request) -> dict[str, list[dict[str, str]]]:
     """The trashed banks that the caller owned, newest first."""
     require(request.auth, Scope.ADMIN)
     found = banks.trashed(request.auth)
-    return {
-        "banks": [{"name": bank.name, "trashed_to": f"{TRASH}/{bank.trashed_to}"} for bank in found]
-    }
+    return {"banks": [{"name": bank.name, "trashed_to": banks.trash_path(bank)} for bank in found]}
 
 
 @router.post("/banks/{name}/restore", response=answers(OneBankOut))

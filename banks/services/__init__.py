@@ -3,10 +3,10 @@
 from banks import errors, sync
 from banks.access import Principal, Role, Scope, bank_for, require
 from banks.models import Bank
-from banks.operations import store_errors
+from banks.operations import Idempotency, store_errors
 from banks.store import names
 
-__all__ = ["open_bank"]
+__all__ = ["Idempotency", "open_bank"]
 
 
 def open_bank(principal: Principal, name: str, role: Role, scope: Scope) -> Bank:

@@ -33,17 +33,17 @@ def create(principal: Principal, name: str, description: str = "") -> tuple[Bank
     with store_errors():
         names.bank_name(name)
         told = names.clean_line(redact.mask(description).text, "description", DESCRIPTION_LENGTH)
-    sync.discover()
     data = seams.data_folder()
     with store_errors():
         data.make()
-        with data.lock(sync.LOCK_TIMEOUT_S):
-            existing = Bank.objects.filter(name=name).exclude(state=Bank.State.TRASHED).first()
-            if existing is not None:
-                if access.role_in(principal, existing) is None:
-                    raise errors.NameTaken
-                return existing, False
-            bank = make(principal, data, name, lambda folder, now: write_tree(folder, told, now))
+    sync.discover()
+    with store_errors(), data.lock(sync.LOCK_TIMEOUT_S):
+        existing = Bank.objects.filter(name=name).exclude(state=Bank.State.TRASHED).first()
+        if existing is not None:
+            if access.role_in(principal, existing) is None:
+                raise errors.NameTaken
+            return existing, False
+        bank = make(principal, data, name, lambda folder, now: write_tree(folder, told, now))
     signals.changes_committed.send(Bank, bank_id=bank.pk, seq=bank.head)
     return bank, True
 
@@ -199,6 +199,11 @@ def _bank_effect(action: str, name: str) -> Effect:
     return Effect(action=action, target=Change.Target.BANK, key=name)
 
 
+def trash_path(bank: Bank) -> str:
+    """Where a trashed bank lies, relative to the data folder."""
+    return f"{TRASH}/{bank.trashed_to}"
+
+
 def trashed(principal: Principal) -> list[Bank]:
     """The trashed banks that the caller owned, newest first."""
     banks = Bank.objects.filter(state=Bank.State.TRASHED).order_by("-trashed_to")
@@ -209,7 +214,7 @@ def restore(principal: Principal, name: str, folder: str | None = None) -> Bank:
     """Bring a trashed bank back under its name, members with it; the newest when no folder is
     named. Raises TrashNotFound, NameTaken."""
     for bank in trashed(principal):
-        if bank.name == name and folder in (None, bank.trashed_to, f"{TRASH}/{bank.trashed_to}"):
+        if bank.name == name and folder in (None, bank.trashed_to, trash_path(bank)):
             break
     else:
         raise errors.TrashNotFound
@@ -220,7 +225,7 @@ def restore(principal: Principal, name: str, folder: str | None = None) -> Bank:
         operation = moves.open_move(
             bank,
             "bank restored",
-            source=f"{TRASH}/{bank.trashed_to}",
+            source=trash_path(bank),
             target=name,
             becomes={"name": name, "state": Bank.State.ACTIVE.value, "trashed_to": ""},
             effects=[_bank_effect(Change.Action.RESTORED, name)],

@@ -3,26 +3,23 @@
 Lock, heal, replay, plan on rows that agree with the files, execute, unlock, wake the followers.
 """
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from django.db import OperationalError, connection
 
-from banks import errors, operations, seams, signals, sync
+from banks import errors, locking, operations, seams, signals, sync
 from banks.access import Principal
 from banks.models import Bank, Entry, SourceFile
 from banks.operations import Idempotency, Plan
 from banks.steps import Step
 from banks.store import history, names, tree
-from banks.store.errors import FileChanged, LockTimeout
+from banks.store.errors import FileChanged
 from banks.store.files import LockedBank
 
 PLAN_TRIES = 5
-NAP_S = 0.01
 
 
 @dataclass(slots=True)
@@ -78,12 +75,10 @@ def run(
     answer = _replayed_before_lock(idempotency)
     if answer is not None:
         return answer
-    folder = seams.data_folder().bank(bank.name)
     try:
         with (
             operations.store_errors(),
-            folder.lock(sync.LOCK_TIMEOUT_S) as locked,
-            _advisory_lock(bank),
+            locking.locked(bank, sync.LOCK_TIMEOUT_S) as locked,
         ):
             answer = _run_locked(bank, locked, principal, planner, idempotency)
     except errors.BankNotFound as error:
@@ -136,27 +131,3 @@ def _run_locked(
         except FileChanged:
             continue
     raise errors.StoreBusy
-
-
-@contextmanager
-def _advisory_lock(bank: Bank) -> Iterator[None]:
-    """On PostgreSQL a session lock beside the folder's lock: a volume that is shared by several
-    machines need not carry `flock` between them. On SQLite there is one machine: nothing to do."""
-    if connection.vendor != "postgresql":
-        yield
-        return
-    deadline = time.monotonic() + sync.LOCK_TIMEOUT_S
-    while not _advisory("pg_try_advisory_lock", bank):
-        if time.monotonic() > deadline:
-            raise LockTimeout("Another machine writes this bank.")
-        time.sleep(NAP_S)
-    try:
-        yield
-    finally:
-        _advisory("pg_advisory_unlock", bank)
-
-
-def _advisory(function: str, bank: Bank) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {function}(%s)", [bank.pk])
-        return bool(cursor.fetchone()[0])

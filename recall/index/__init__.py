@@ -9,6 +9,7 @@ from recall.index.schema import Doc
 from recall.index.stamp import Stamp
 from recall.index.stemmers import analyzer, language_code
 from recall.index.whoosh_index import MANY_SEGMENTS, Index, version
+from recall.index.writing import Writing
 
 __all__ = [
     "MANY_SEGMENTS",
@@ -20,6 +21,7 @@ __all__ = [
     "IndexFault",
     "IndexUnavailable",
     "Stamp",
+    "Writing",
     "analyzer",
     "language_code",
     "version",

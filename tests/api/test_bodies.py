@@ -64,10 +64,8 @@ def test_the_size_is_judged_after_the_caller(world: World) -> None:
 
 @pytest.mark.parametrize("path", ["/api/v1/none", "/api/v1/", "/api/", "/api", "/api/v2/banks"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_an_address_that_is_none_is_404_in_the_one_shape(
-    client: Client, path: str, method: str
-) -> None:
-    answer = client.generic(method, path)
+def test_an_address_that_is_none_is_404_in_the_one_shape(path: str, method: str) -> None:
+    answer = Client(enforce_csrf_checks=True).generic(method, path)
     assert (answer.status_code, answer.json()["code"]) == (404, "no_such_call")
 
 

@@ -4,6 +4,7 @@ from django.conf import settings
 
 from tests.api.conftest import Api, MakeApi
 from tests.builders import World, save
+from tests.canaries import TOKEN
 
 
 def test_doctor_tells_each_check_and_whether_all_required_ones_passed(
@@ -14,6 +15,23 @@ def test_doctor_tells_each_check_and_whether_all_required_ones_passed(
     for check in told["checks"]:
         assert set(check) == {"name", "ok", "required", "detail"}
     assert told["ok"] is all(each["ok"] for each in told["checks"] if each["required"])
+
+
+def test_advice_leaves_all_well_and_a_failed_required_check_does_not(
+    world: World, admin: Api
+) -> None:
+    memory = save(world, "Kiln 1 is cold.").memory
+    path = settings.DATA_DIR / "ops" / memory.path
+    path.write_text(path.read_text().replace("Kiln 1 is cold.", f"The token is {TOKEN}."))
+    answer = admin.send("POST", "/doctor")
+    told = answer.json()
+    assert [(each["name"], each["required"]) for each in told["checks"] if not each["ok"]] == [
+        ("secrets", False)
+    ]
+    assert told["ok"] is True
+    assert TOKEN.encode() not in answer.content
+    (settings.DATA_DIR / "ops" / "bank.yaml").unlink()
+    assert admin.ok("POST", "/doctor")["ok"] is False
 
 
 def test_reload_reads_every_bank_again(world: World, admin: Api) -> None:

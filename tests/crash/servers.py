@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -27,6 +28,13 @@ def free_port() -> int:
         return port
 
 
+def _postgres(address: str, statement: str) -> None:
+    import psycopg  # only where the tests run on PostgreSQL
+
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(statement)
+
+
 @dataclass
 class Server:
     """`manage.py up`. `data` may be shared with another server; `state` is its own."""
@@ -35,13 +43,23 @@ class Server:
     state: Path
     port: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
+    database: str = ""
+
+    def __post_init__(self) -> None:
+        """Where the tests run on PostgreSQL, so does the server, in a database of its own."""
+        maintenance = os.environ.get("MEMORYCONSOLE_TEST_DATABASE_URL")
+        if maintenance:
+            name = f"server_{uuid.uuid4().hex}"
+            _postgres(maintenance, f"CREATE DATABASE {name}")
+            self.database = maintenance.rpartition("/")[0] + f"/{name}"
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = ("PATH", "HOME", "LANG", "MEMORYCONSOLE_TEST_DATABASE_URL")
-        own = {name: os.environ[name] for name in kept if name in os.environ}
+        own = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         own["MEMORYCONSOLE_DATA_DIR"] = str(self.data)
         own["MEMORYCONSOLE_STATE_DIR"] = str(self.state)
+        if self.database:
+            own["MEMORYCONSOLE_DATABASE_URL"] = self.database
         return own
 
     def manage(self, *words: str) -> str:
@@ -97,6 +115,12 @@ class Server:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(STOP_S)
+
+    def drop(self) -> None:
+        """Remove its database, if it has one of its own on a server."""
+        if self.database:
+            address, _, name = self.database.rpartition("/")
+            _postgres(f"{address}/postgres", f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
     def token(self) -> str:
         """The secret of a token that may do everything."""

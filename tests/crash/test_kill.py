@@ -20,7 +20,7 @@ RETRY_S = 0.1
 
 
 class Writer(threading.Thread):
-    """Saves, edits and pins until told to stop; repeats a call with its key until it is answered."""
+    """Saves and pins until told to stop; repeats a call with its key until it is answered."""
 
     def __init__(self, number: int, port: int, token: str) -> None:
         super().__init__()

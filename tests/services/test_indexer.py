@@ -14,11 +14,11 @@ import pytest
 from django.conf import settings
 
 from banks import followers, queries, sync
-from banks.models import Bank, Change
+from banks.models import Bank, Change, Entry
 from banks.services import banks, entries
 from banks.services.drafts import Draft, Patch
 from banks.store.types import Category
-from recall import indexer
+from recall import doctor, indexer
 from recall.index import MANY_SEGMENTS, IndexUnavailable
 from recall.indexer import IndexState
 from recall.services import recall
@@ -355,12 +355,31 @@ def test_the_worker_runs_the_follower(world: World) -> None:
 
 def test_order_of_blocks_makes_neighbours_not_times(world: World) -> None:
     late, early = datetime(2026, 3, 2, tzinfo=UTC), datetime(2026, 3, 1, tzinfo=UTC)
-    event = {"category": Category.EVENTS, "session": "s1"}
-    drafts = [
-        Draft(text="Fans were checked.", created=late, **event),
-        Draft(text="Ovens were checked.", created=early, **event),
-        Draft(text="Cranes were checked.", created=late, **event),
-    ]
-    for draft in drafts:
+    said = (("Fans were checked.", late), ("Ovens were checked.", early), ("Cranes stop.", late))
+    for text, created in said:
+        draft = Draft(text=text, created=created, category=Category.EVENTS, session="s1")
         entries.save(world.maintainer, world.bank, draft)
     assert set(found(world, "fans")) == {"Fans were checked.", "Ovens were checked."}
+
+
+def test_the_doctor_tells_a_dead_memory_that_the_index_has_alive(world: World) -> None:
+    saved = save(world, "Valve 1 is new.").memory
+    indexer.catch_up(world.bank)
+    Entry.objects.filter(bank=world.bank, entry_id=saved.id).update(live=False)
+    [content] = [check for check in doctor.checks() if check.name == "index content"]
+    assert [each.code for each in content.findings] == ["index_differs"]
+    assert not content.ok
+
+
+def test_the_doctor_tells_an_index_that_grew_out_of_proportion(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(world, "Valve 1 is new.")
+    monkeypatch.setattr(doctor, "SMALL_BYTES", 0)
+    monkeypatch.setattr(doctor, "BYTES_A_MEMORY", 50_000)
+    indexer.catch_up(world.bank)
+    assert all(check.ok for check in doctor.checks())
+    (indexer.folder_of(world.bank) / "left over").write_bytes(b"x" * 50_000)
+    [size] = [check for check in doctor.checks() if check.name == "index size"]
+    assert [each.code for each in size.findings] == ["index_large"]
+    assert not size.required

@@ -322,7 +322,8 @@ def test_a_question_for_the_newest_prefers_what_was_stated_last(world: World) ->
         "The oven setting of the bakery is high, of the bakery on the hill, with two doors.",
     ]
     for number, text in enumerate(said):
-        with seams.replaced(now=lambda number=number: start + timedelta(days=200 * number)):
+        moment = start + timedelta(days=200 * number)
+        with seams.replaced(now=lambda moment=moment: moment):  # type: ignore[misc]  # a default binds
             save(world, text)
     with seams.replaced(now=lambda: start + timedelta(days=201)):
         assert texts(world, "oven setting of the bakery, low")[0] == said[0]

@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from banks import errors
+from banks.models import Bank
 from banks.operations import store_errors
 from banks.services import opening
 from recall import indexer
@@ -21,14 +22,30 @@ class Command(BaseCommand):
         try:
             with store_errors():
                 banks = opening.all_banks()
-            if options["bank"] is not None:
-                banks = [bank for bank in banks if bank.name == options["bank"]]
-                if not banks:
-                    raise errors.BankNotFound
-            for bank in banks:
-                indexer.rebuild(bank)
-                self.stdout.write(f"{bank.name}: done")
         except errors.DomainError as error:
             raise CommandError(error.message) from error
+        if options["bank"] is not None:
+            banks = [bank for bank in banks if bank.name == options["bank"]]
+            if not banks:
+                raise CommandError(errors.BankNotFound().message)
+        failed = sum(not self._rebuild(bank) for bank in banks)
+        if failed:
+            raise CommandError(f"{failed} of {len(banks)} indexes could not be built.")
+
+    def _rebuild(self, bank: Bank) -> bool:
+        """Whether it is done. One that fails stops no other one."""
+
+        def tell(done: int, total: int) -> None:
+            self.stderr.write(f"\r{bank.name}: {done} of {total}", ending="")
+            self.stderr.flush()
+
+        is_watched = self.stderr.isatty()
+        try:
+            indexer.rebuild(bank, tell if is_watched else None)
         except IndexFault as fault:
-            raise CommandError(f"The index could not be built: {fault}.") from fault
+            self.stderr.write(f"{bank.name}: {fault}")
+            return False
+        if is_watched:
+            self.stderr.write("")
+        self.stdout.write(f"{bank.name}: done")
+        return True
