@@ -14,7 +14,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 	--no-header --no-config --no-emit-index-url
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-postgres run worker test test-fast e2e crash check lint fmt types \
+.PHONY: help setup setup-dev setup-postgres run worker test test-fast e2e crash coverage check lint fmt types \
 	lock lock-check openapi bench torture doctor reindex clean
 
 help: ## list the commands
@@ -60,10 +60,14 @@ e2e: setup-dev ## a real server and Chromium
 crash: setup-dev ## killed processes, lost power, full disks
 	$(PYTEST) tests/crash $(ARGS)
 
-torture: setup-dev ## the properties and crash tests, many times longer
-	HYPOTHESIS_PROFILE=deep $(PYTEST) -n 2 tests/property tests/crash $(ARGS)
+coverage: setup-dev ## every branch of the store and the engine is run by their tests
+	$(PYTEST) -n 2 tests/unit tests/property --cov=banks.store --cov=recall.engine --cov-branch \
+		--cov-report=term-missing:skip-covered --cov-fail-under=100 $(ARGS)
 
-check: lint types lock-check test ## what has to pass before a commit
+torture: setup-dev ## the properties and crash tests, many times longer
+	HYPOTHESIS_PROFILE=deep KILLS=40 $(PYTEST) tests/property tests/crash $(ARGS)
+
+check: lint types lock-check test coverage ## what has to pass before a commit
 
 lint: setup-dev ## style, imports, forgotten migrations
 	$(BIN)/ruff check .

@@ -117,8 +117,13 @@ def _write_entries(
     changed: list[Entry] = []
     moved: list[Entry] = []
     deltas: list[Delta] = []
+    highest: dict[int, int] = {}
     for key, item in result.found.items():
         row = result.rows.get(key)
+        elsewhere = row is not None and _stands_elsewhere(row, file_rows[item.path], highest)
+        if item.entry is None and row is not None and elsewhere and row.session:
+            # Neighbours in a session are part of what the index holds of a memory.
+            deltas.append(Delta("entry", key, row.version, item.version))
         if item.entry is not None:
             fresh = row_of(bank, file_rows[item.path], item)
             deltas.append(Delta("entry", key, row.version if row else "", item.version))
@@ -150,6 +155,16 @@ def _blocks(bank: Bank, pks: list[int]) -> dict[int, bytes]:
         part = Entry.objects.filter(bank=bank, pk__in=pks[start : start + _ROW_BATCH])
         rows |= {pk: bytes(block) for pk, block in part.values_list("pk", "block")}
     return rows
+
+
+def _stands_elsewhere(row: Entry, file: SourceFile, highest: dict[int, int]) -> bool:
+    """Whether a block came from another file or changed places with others of its file.
+
+    `highest`: by file, the last old position so far. Blocks that only shifted keep their order.
+    """
+    before = highest.get(row.file_id, -1)
+    highest[row.file_id] = max(before, row.position)
+    return row.file_id != file.pk or row.position < before
 
 
 def _moved(row: Entry, item: Found, file: SourceFile) -> bool:

@@ -10,6 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import UTC
+from functools import partial
 
 from django.db.models import Case, F, Max, TextField, Value, When
 
@@ -41,14 +42,14 @@ _next: dict[int, float] = {}
 
 def register() -> None:
     """Let the worker run this follower."""
-    followers.register("routers", follow)
+    followers.register("routers", follow, at_stop=partial(follow, force=True))
 
 
-def follow() -> int:
+def follow(*, force: bool = False) -> int:
     """Bring the routers of every bank up to date whose files were written; how many banks."""
     waiting = SourceFile.objects.filter(routed=False, bank__state=Bank.State.ACTIVE, bank__hold="")
     banks = Bank.objects.filter(pk__in=waiting.values("bank"))
-    return sum(catch_up(bank) for bank in banks)
+    return sum(catch_up(bank, force=force) for bank in banks)
 
 
 def catch_up(bank: Bank, *, force: bool = False) -> bool:

@@ -11,4 +11,4 @@ class RecallConfig(AppConfig):
         from banks import followers  # noqa: PLC0415  models are complete only now
         from recall import indexer  # noqa: PLC0415
 
-        followers.register("index", indexer.follow)
+        followers.register("index", indexer.follow, at_stop=indexer.settle_all)

@@ -299,15 +299,21 @@ def _settle(index: Index) -> None:
         writing.settle()
 
 
-def settle_all() -> None:
-    """Sync every index, at a clean stop: then they are trusted after a restart of the machine."""
+def settle_all() -> int:
+    """Sync every index, at a clean stop: then they are trusted after a restart of the machine.
+
+    How many needed it.
+    """
+    settled = 0
     for bank in Bank.objects.filter(state=Bank.State.ACTIVE).order_by("pk"):
         index = index_of(bank)
         try:
             if not index.stamp().clean:
                 _settle(index)
+                settled += 1
         except IndexFault as fault:
             logger.info("index not settled bank=%s reason=%s", bank.name, fault)
+    return settled
 
 
 def _build_aside(bank: Bank) -> bool:

@@ -13,19 +13,20 @@ TEMPLATE = "\n\n".join(f"## {section}" for section in SECTIONS)
 
 
 def shape(text: str) -> str:
-    """The text with all five sections in their order: what stands under other headings stays.
+    """The text with all five sections in their order: what stands under a heading stays there.
 
-    A text with none of the sections goes under Steps; a missing section is added empty behind the
-    one before it. Shaping twice changes nothing.
+    A text with none of the sections goes under Steps; a missing section is added empty. Shaping
+    twice changes nothing.
     """
     lines = text.split("\n")
     if not any(_section(line) for line in lines):
         lines = [f"## {_DEFAULT}", "", *lines]
     parts = _parts(lines)
-    for number, section in enumerate(SECTIONS):
-        if not any(name == section for name, _ in parts):
-            parts.insert(_place(parts, number), (section, [f"## {section}"]))
-    return "\n\n".join("\n".join(body).strip("\n") for _, body in parts if _shown(body))
+    shaped = [body for name, body in parts if not name]
+    for section in SECTIONS:
+        there = [body for name, body in parts if name == section]
+        shaped += there or [[f"## {section}"]]
+    return "\n\n".join("\n".join(body).strip("\n") for body in shaped if _shown(body))
 
 
 def _shown(body: list[str]) -> bool:
@@ -47,9 +48,3 @@ def _parts(lines: list[str]) -> list[tuple[str, list[str]]]:
             parts.append((section, []))
         parts[-1][1].append(line)
     return parts
-
-
-def _place(parts: list[tuple[str, list[str]]], number: int) -> int:
-    """Behind the last part that belongs before section `number`."""
-    before = ("", *SECTIONS[:number])
-    return max(at for at, (name, _) in enumerate(parts) if name in before) + 1

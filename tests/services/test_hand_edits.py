@@ -206,6 +206,20 @@ def test_an_entry_moved_to_another_file_is_neither_new_nor_gone(world: World) ->
     assert_rows_equal_files(world)
 
 
+def test_an_entry_that_changed_places_in_its_session_is_a_change(world: World) -> None:
+    names = ("One", "Two", "Three")
+    blocks = {name: block(name.lower(), f"{name} of all", more="session: s1\n") for name in names}
+    facts(world).write_text("# Facts\n" + "".join(blocks.values()))
+    look(world)
+    head = Change.objects.filter(bank=world.bank).count()
+    facts(world).write_text("# Facts\n" + blocks["Three"] + blocks["One"] + blocks["Two"])
+    look(world, 3)
+    changes = Change.objects.filter(bank=world.bank, seq__gt=head)
+    assert {each.key for each in changes} <= {"one", "two", "three"}
+    assert all(each.version_before == each.version_after for each in changes)
+    assert changes
+
+
 def test_an_id_that_stands_twice_belongs_to_the_first_block(world: World) -> None:
     other = folder(world) / "semantic_memory" / "rules.md"
     with other.open("a") as file:

@@ -111,6 +111,15 @@ def test_a_stamp_that_cannot_be_trusted_means_rebuild(
     assert generation(world) > before
 
 
+def test_an_older_format_means_rebuild_though_nothing_changed(world: World) -> None:
+    save(world, "The purge of kiln 4 takes 20 minutes.")
+    indexer.catch_up(world.bank)
+    before = generation(world)
+    rewrite_stamp(world, version="0/en")
+    assert len(found(world, "kiln")) == 1
+    assert generation(world) > before
+
+
 def test_a_damaged_segment_is_found_out_and_repaired(world: World) -> None:
     save(world, "The purge of kiln 4 takes 20 minutes.")
     indexer.catch_up(world.bank)
@@ -261,8 +270,13 @@ def test_a_change_during_a_rebuild_is_not_lost(world: World) -> None:
 
 def test_a_large_bank_is_left_to_the_worker(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Bank] = []
+
+    def aside(bank: Bank) -> bool:
+        asked.append(bank)
+        return True
+
     monkeypatch.setattr(indexer, "MOST_ROWS_AT_ONCE", 1)
-    monkeypatch.setattr(indexer, "_build_aside", lambda bank: asked.append(bank) or True)
+    monkeypatch.setattr(indexer, "_build_aside", aside)
     save(world, "The purge of kiln 4 takes 20 minutes.")
     save(world, "Kiln 5 has no purge.")
     told = recall(world.viewer, world.bank, "purges kiln")

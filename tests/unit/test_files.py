@@ -799,3 +799,18 @@ def test_a_staged_folder_is_made_ready_and_published_or_discarded(data: DataFold
     data.discard_stage("op2")
     assert data.staged() == []
     assert data.bank("shop").read(FACTS)[0] == OLD
+
+
+def test_the_names_of_banks_and_trash_are_synced_with_and_without_a_trash(tmp_path: Path) -> None:
+    synced: list[int] = []
+
+    class Counting(Disk):
+        def fsync(self, fd: int) -> None:
+            synced.append(fd)
+
+    data = DataFolder(tmp_path, Counting())
+    data.sync()
+    assert len(synced) == 1
+    (tmp_path / ".trash").mkdir()
+    data.sync()
+    assert len(synced) == 3

@@ -30,3 +30,4 @@ class Command(BaseCommand):
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGINT, stop)
         loop.run()
+        followers.stop_all()
