@@ -45,7 +45,10 @@ class BankNotFound(NotFound):
     """Unknown bank, or one that the caller may not see."""
 
     code = "bank_not_found"
-    default = "There is no bank of that name."
+    default = (
+        "There is no bank of that name. Make it in the console, or with a token that has the scope "
+        "banks:create."
+    )
 
 
 class MemoryNotFound(NotFound):
@@ -287,7 +290,7 @@ class StoreFault(Unavailable):
     """The disk refused the write. Nothing was acknowledged."""
 
     code = "store_fault"
-    default = "The disk refused the write; nothing was changed. Free space, then try again."
+    default = "The disk refused."
     retry_after_s = 30
 
 

@@ -96,7 +96,9 @@ class Operation(models.Model):
         DROPPED = "dropped"
 
     uid = models.CharField(max_length=32, unique=True)
-    bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="operations")
+    bank = models.ForeignKey(
+        Bank, on_delete=models.CASCADE, related_name="operations", db_index=False
+    )
     act = models.CharField(max_length=32)
     actor = models.CharField(max_length=160)
     request_id = models.CharField(max_length=64, blank=True)
@@ -139,7 +141,7 @@ class Change(models.Model):
         RULE = "rule"
         BANK = "bank"
 
-    bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="changes")
+    bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="changes", db_index=False)
     seq = models.PositiveBigIntegerField()
     uid = models.CharField(max_length=32)
     operation = models.ForeignKey(Operation, on_delete=models.SET_NULL, null=True)
@@ -166,7 +168,7 @@ class Change(models.Model):
 class SourceFile(models.Model):
     """Derived: a file of a bank as last seen. The four numbers are its fingerprint."""
 
-    bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="files")
+    bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="files", db_index=False)
     path = models.CharField(max_length=255)
     inode = models.BigIntegerField()
     size = models.BigIntegerField()
@@ -191,8 +193,12 @@ class SourceFile(models.Model):
 class Entry(models.Model):
     """Derived: one readable block. `block` holds its bytes as last seen."""
 
-    bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="entries")
-    file = models.ForeignKey(SourceFile, on_delete=models.CASCADE, related_name="entries")
+    # No index of their own for the keys: the ones below begin with them, and SQLite would rather
+    # take a short one and sort.
+    bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="entries", db_index=False)
+    file = models.ForeignKey(
+        SourceFile, on_delete=models.CASCADE, related_name="entries", db_index=False
+    )
     position = models.PositiveIntegerField(help_text="counts the file's blocks from 0")
     entry_id = models.CharField(max_length=128)
     version = models.CharField(max_length=16)
@@ -234,7 +240,8 @@ class Entry(models.Model):
             models.UniqueConstraint(fields=["bank", "entry_id"], name="ids_are_unique_in_a_bank"),
         ]
         indexes = [
-            models.Index(fields=["bank", "live", "-created_at", "-entry_id"], name="newest_first"),
+            models.Index(fields=["bank", "-created_at", "-entry_id"], name="newest_first"),
+            models.Index(fields=["bank", "live"], name="counts_of_live_ones"),
             models.Index(fields=["bank", "fingerprint"], name="by_fingerprint"),
             models.Index(fields=["file", "position"], name="order_of_blocks"),
             # Whole indexes: SQLite cannot use a partial one for a value that is a parameter.
@@ -243,7 +250,9 @@ class Entry(models.Model):
             models.Index(fields=["bank", "session"], name="by_session"),
             models.Index(fields=["bank", "link_problem"], name="by_link_problem"),
             models.Index(
-                fields=["bank", "live"], condition=models.Q(pinned=True), name="pinned_ones"
+                fields=["bank", "-created_at", "-entry_id"],
+                condition=models.Q(pinned=True),
+                name="pinned_ones",
             ),
         ]
 
@@ -251,8 +260,10 @@ class Entry(models.Model):
 class EntryTag(models.Model):
     """Derived: one tag of one entry, for filters and counts."""
 
-    bank = models.ForeignKey(Bank, on_delete=models.CASCADE)
-    entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="tag_rows")
+    bank = models.ForeignKey(Bank, on_delete=models.CASCADE, db_index=False)
+    entry = models.ForeignKey(
+        Entry, on_delete=models.CASCADE, related_name="tag_rows", db_index=False
+    )
     tag = models.CharField(max_length=64)
 
     class Meta:

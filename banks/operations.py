@@ -52,7 +52,8 @@ def store_errors() -> Iterator[None]:
     except FolderMoved as error:
         raise errors.BankNotFound from error
     except DiskFault as error:
-        raise errors.StoreFault from error
+        kept = "Nothing was changed." if error.certain else "The next call finds out what was kept."
+        raise errors.StoreFault(f"{error.message} {kept}") from error
     except (InvalidName, InvalidContent) as error:
         raise errors.Invalid(error.message, loc=error.field, code=error.code) from error
 

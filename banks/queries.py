@@ -86,13 +86,13 @@ def memories(bank: Bank, rows: Sequence[Entry]) -> list[Memory]:
     """Values of these rows, in their order, each with the entries it replaces."""
     replaced: dict[str, list[str]] = defaultdict(list)
     for part in links.chunks(row.entry_id for row in rows):
-        pairs = (
-            Entry.objects.filter(bank=bank, superseded_by__in=part, link_problem="")
-            .order_by("superseded_by", "entry_id")  # the order of an index: no scan
-            .values_list("superseded_by", "entry_id")
-        )
-        for survivor, loser in pairs:
-            replaced[survivor].append(loser)
+        # Sorted and sifted here: an order or one more condition tempts SQLite to another index,
+        # which holds nearly all rows of the bank.
+        pointing = Entry.objects.filter(bank=bank, superseded_by__in=part).order_by()
+        pairs = pointing.values_list("superseded_by", "entry_id", "link_problem")
+        for survivor, loser, problem in sorted(pairs):
+            if not problem:
+                replaced[survivor].append(loser)
     return [memory_of(bank, row, replaced[row.entry_id]) for row in rows]
 
 
@@ -145,19 +145,18 @@ def find(bank: Bank, key: str) -> Entry:
     dead one. Raises MemoryNotFound; AmbiguousId when two live ones share the fingerprint."""
     if not names.is_entry_id(key):
         raise errors.MemoryNotFound
-    rows = Entry.objects.filter(bank=bank).select_related("file").order_by("pk")
-    found = rows.filter(entry_id=key).first() or (
-        rows.filter(former_id=key).exclude(former_id="").first()
-    )
-    if found is not None:
-        return found
-    alike = list(rows.filter(fingerprint=key).order_by("-live", "-stated_at", "-entry_id")[:2])
+    # No order: with one, SQLite would walk the rows in it instead of asking the index.
+    rows = Entry.objects.filter(bank=bank).select_related("file").order_by()
+    for named in (rows.filter(entry_id=key), rows.filter(former_id=key)):
+        for found in named[:1]:
+            return found
+    alike = list(rows.filter(fingerprint=key))
+    live = sorted(row.entry_id for row in alike if row.live)
+    if len(live) > 1:
+        raise errors.AmbiguousId(tuple(live))
     if not alike:
         raise errors.MemoryNotFound
-    if len(alike) > 1 and alike[1].live:
-        live = rows.filter(fingerprint=key, live=True).values_list("entry_id", flat=True)
-        raise errors.AmbiguousId(tuple(live))
-    return alike[0]
+    return max(alike, key=lambda row: (row.live, row.stated_at, row.entry_id))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,9 +223,12 @@ def list_memories(
     `cursor` (from the page before) goes before `offset`. Raises Invalid for a broken cursor.
     """
     rows = narrowed(bank, filters)
+    after = _read_cursor(cursor) if cursor else None
     total = rows.count()
-    if cursor:
-        created, key = _read_cursor(cursor)
+    if not total:
+        return Page()
+    if after is not None:
+        created, key = after
         rows = rows.filter(Q(created_at__lt=created) | Q(created_at=created, entry_id__lt=key))
         offset = 0
     ordered = rows.select_related("file").defer("block", "folded", "problems")

@@ -21,6 +21,17 @@ from recall.api import recall
 BASE = "/api/v1"
 
 
+class FindingOut(Answer):
+    """One thing that was found: where, what, and what to do. Never the text of a memory."""
+
+    bank: str
+    path: str
+    line: int
+    code: str
+    message: str
+    severity: str
+
+
 class CheckOut(Answer):
     """One check of the doctor; one that is not required is advice."""
 
@@ -28,6 +39,7 @@ class CheckOut(Answer):
     ok: bool
     required: bool
     detail: str
+    findings: list[FindingOut]
 
 
 class DoctorOut(Answer):

@@ -68,7 +68,7 @@ def clean(principal: Principal, draft: Draft) -> Draft:
             tags=names.clean_labels(map(masked, draft.tags), "tags"),
             entities=names.clean_labels(map(masked, draft.entities), "entities"),
             summary=_line(masked, draft.summary, "summary"),
-            title=_line(masked, draft.title, "title") if category is Category.PROCEDURE else None,
+            title=_title(masked, draft.title) if category is Category.PROCEDURE else None,
             session=_line(masked, draft.session, "session_id", HANDLE_LENGTH),
             source_entry=_line(masked, draft.source_entry, "entry_id", HANDLE_LENGTH),
             agent=_line(masked, draft.agent, "agent", HANDLE_LENGTH),
@@ -103,9 +103,18 @@ def _text(text: str, category: Category) -> str:
     names.check_length(text, category)
     if category is not Category.PROCEDURE:
         return text
+    if not procedure.says_something(text):
+        raise errors.Invalid("Fill one section of the procedure at least.", loc="text")
     shaped = procedure.shape(text)
     names.check_length(shaped, category)
     return shaped
+
+
+def _title(masked: "_Mask", title: str | None) -> str | None:
+    """A procedure's title. One that is left out follows from the summary or the text."""
+    if title is not None and not title.strip():
+        raise errors.Invalid("Give the procedure a title.", loc="title")
+    return _line(masked, title, "title")
 
 
 def _line(

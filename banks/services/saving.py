@@ -206,6 +206,8 @@ def _guard(batch: Batch, loser: Item, survivor: Item) -> None:
         raise errors.SupersedeSelf
     if drafts.is_episode(loser.after.category):
         raise errors.LoserEpisodic
+    if _leads_to(batch, survivor.after, loser.after.id):
+        raise errors.SupersedeCycle
     if loser.after.superseded_by is not None:
         raise errors.SupersedeFork
     if not batch.is_live(loser):
@@ -214,8 +216,6 @@ def _guard(batch: Batch, loser: Item, survivor: Item) -> None:
         raise errors.LoserPinned
     if not batch.is_live(survivor):
         raise errors.SurvivorDead
-    if _leads_to(batch, survivor.after, loser.after.id):
-        raise errors.SupersedeCycle
 
 
 def _leads_to(batch: Batch, entry: Block, wanted: str) -> bool:

@@ -29,6 +29,11 @@ def shape(text: str) -> str:
     return "\n\n".join("\n".join(body).strip("\n") for body in shaped if _shown(body))
 
 
+def says_something(text: str) -> bool:
+    """Whether there is anything but headings in the text."""
+    return any(line.strip() and not line.startswith("#") for line in text.split("\n"))
+
+
 def _shown(body: list[str]) -> bool:
     return any(line.strip() for line in body)
 

@@ -13,7 +13,7 @@ def test_doctor_tells_each_check_and_whether_all_required_ones_passed(
     told = admin.ok("POST", "/doctor")
     assert told["checks"]
     for check in told["checks"]:
-        assert set(check) == {"name", "ok", "required", "detail"}
+        assert set(check) == {"name", "ok", "required", "detail", "findings"}
     assert told["ok"] is all(each["ok"] for each in told["checks"] if each["required"])
 
 

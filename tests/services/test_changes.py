@@ -164,7 +164,7 @@ def test_each_wrong_supersession_has_its_own_error(world: World) -> None:
         (d.id, c.id, errors.LoserDead),
         (pinned.id, c.id, errors.LoserPinned),
         (a.id, c.id, errors.SupersedeFork),
-        (b.id, a.id, errors.SurvivorDead),
+        (b.id, a.id, errors.SupersedeCycle),
     ):
         head = Change.objects.filter(bank=world.bank).count()
         with pytest.raises(error):

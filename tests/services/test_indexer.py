@@ -244,9 +244,8 @@ def test_a_lock_file_that_merely_exists_locks_nothing(world: World) -> None:
 
 
 # field case A46
-def test_recall_says_that_a_rebuild_runs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recall_says_that_a_rebuild_runs(world: World) -> None:
     save(world, "The purge of kiln 4 takes 20 minutes.")
-    monkeypatch.setattr(indexer, "WAIT_S", 0.05)
     told: list[IndexState] = []
 
     def progress(done: int, total: int) -> None:

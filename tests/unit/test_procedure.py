@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from banks.store.procedure import SECTIONS, TEMPLATE, shape
+from banks.store.procedure import SECTIONS, TEMPLATE, says_something, shape
 
 EMPTY = "\n\n".join(f"## {name}" for name in SECTIONS)
 
@@ -38,8 +38,10 @@ def test_missing_sections_are_added_and_the_rest_stays(text: str, wanted: str) -
     assert shape(text) == wanted
 
 
-def test_the_template_is_whole() -> None:
+def test_the_template_is_whole_and_says_nothing() -> None:
     assert shape(TEMPLATE) == TEMPLATE
+    assert not says_something(TEMPLATE)
+    assert says_something(shape("Open the valve"))
 
 
 @given(st.text(alphabet="ab \n#-", max_size=60) | st.sampled_from([f"## {n}" for n in SECTIONS]))
