@@ -2,6 +2,7 @@
 
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,13 @@ def loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def own_folders(request: pytest.FixtureRequest) -> None:
-    """Give a test that uses Django a data and a state folder of its own, both made and empty."""
+def own_folders(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Give a test that uses Django a data and a state folder of its own, both made and empty.
+
+    Files are not synced: that is what the crash tests and those with a disk of their own are for.
+    """
     if _PURE.intersection(request.path.relative_to(request.config.rootpath).parts):
+        yield
         return
     folder: Path = request.getfixturevalue("tmp_path")
     settings: Settings = request.getfixturevalue("settings")
@@ -54,3 +59,8 @@ def own_folders(request: pytest.FixtureRequest) -> None:
     settings.STATE_DIR = folder / "state"
     settings.DATA_DIR.mkdir()
     settings.STATE_DIR.mkdir(mode=0o700)
+    from banks import seams
+    from tests.disks import UnsyncedDisk
+
+    with seams.replaced(disk=UnsyncedDisk()):
+        yield
