@@ -10,6 +10,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import QuerySet
 
 from banks import errors, seams
 from banks.access import Principal, Scope
@@ -41,7 +42,7 @@ def is_setup_token(secret: str) -> bool:
     return needs_setup() and _open_links(secret).exists()
 
 
-def _open_links(secret: str):  # type: ignore[no-untyped-def]  # QuerySet[SetupLink]
+def _open_links(secret: str) -> QuerySet[SetupLink]:
     return SetupLink.objects.filter(
         digest=tokens.digest(secret), used_at=None, expires_at__gt=seams.now()
     )

@@ -83,6 +83,12 @@ def project_all(bank: Bank, folder: BankFolder, *, actor: str) -> None:
                 journal.record(bank, effects, actor=actor, at=seams.now())
 
 
+def is_moving(bank: Bank) -> bool:
+    """Whether somebody renames the bank's folder right now, or was killed while at it."""
+    pending = Operation.objects.filter(bank=bank, state=Operation.State.PENDING)
+    return pending.filter(act__in=operations.MOVES).exists()
+
+
 def heal() -> int:
     """End the moves that somebody left behind; how many. Busy data folder: the next look does."""
     pending = Operation.objects.filter(

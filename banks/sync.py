@@ -62,7 +62,7 @@ def _look(bank: Bank) -> None:
     try:
         differing = _differing(bank, folder)
     except FolderMoved:
-        if not moves.heal():
+        if not moves.heal() and not moves.is_moving(bank):
             _hold(bank, "the folder of the bank is not there")
         return
     except DiskFault as fault:

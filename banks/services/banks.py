@@ -1,7 +1,8 @@
 """Banks themselves: create, describe, trash, restore, rename, ensure the tree."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 from django.db import transaction
@@ -160,43 +161,66 @@ def ensure(principal: Principal, bank: Bank) -> list[str]:
     return created
 
 
+@contextmanager
+def _moving(
+    principal: Principal, bank: Bank, act: str, action: str, **becomes: str
+) -> Iterator[DataFolder]:
+    """An operation whose one step is the rename of the bank's folder, done within the block.
+
+    `becomes`: the fields of the bank's row afterwards. Holds the data folder's lock; raises
+    NameTaken when there is a bank of the new name.
+    """
+    data = seams.data_folder()
+    is_trashed = becomes["state"] == Bank.State.TRASHED
+    with store_errors(), data.lock(sync.LOCK_TIMEOUT_S):
+        if not is_trashed:
+            _check_free(becomes["name"])
+        operation = moves.open_move(
+            bank,
+            act,
+            source=trash_path(bank) if bank.trashed_to else bank.name,
+            target=f"{TRASH}/{becomes['trashed_to']}" if is_trashed else becomes["name"],
+            becomes=becomes,
+            effects=[Effect(action=action, target=Change.Target.BANK, key=becomes["name"])],
+            actor=principal.handle,
+        )
+        try:
+            yield data
+        except FolderExists as error:
+            raise errors.NameTaken from error
+        moves.close_move(operation, data)
+    bank.refresh_from_db()
+    signals.changes_committed.send(Bank, bank_id=bank.pk, seq=bank.head)
+
+
+def _check_free(name: str) -> None:
+    if Bank.objects.filter(name=name).exclude(state=Bank.State.TRASHED).exists():
+        raise errors.NameTaken
+
+
 def trash(principal: Principal, bank: Bank) -> str:
     """Move the bank to the trash, from where it can be restored; its folder there, relative."""
-    data = seams.data_folder()
-    stamp = seams.now().strftime("%Y%m%dT%H%M%SZ")
-    with store_errors(), data.lock(sync.LOCK_TIMEOUT_S):
-        with data.bank(bank.name).lock(sync.LOCK_TIMEOUT_S):
-            stamp = _free_stamp(data, bank.name, stamp)
-            folder = f"{bank.name}-{stamp}"
-            operation = moves.open_move(
-                bank,
-                "bank trashed",
-                source=bank.name,
-                target=f"{TRASH}/{folder}",
-                becomes={
-                    "name": bank.name,
-                    "state": Bank.State.TRASHED.value,
-                    "trashed_to": folder,
-                },
-                effects=[_bank_effect(Change.Action.TRASHED, bank.name)],
-                actor=principal.handle,
-            )
-            data.trash(bank.name, stamp)
-        moves.close_move(operation, data)
-    signals.changes_committed.send(Bank, bank_id=bank.pk, seq=bank.head)
-    return f"{TRASH}/{folder}"
+    stamp = _free_stamp(bank.name, seams.now().strftime("%Y%m%dT%H%M%SZ"))
+    becomes = {
+        "name": bank.name,
+        "state": Bank.State.TRASHED.value,
+        "trashed_to": f"{bank.name}-{stamp}",
+    }
+    with (
+        _moving(principal, bank, "bank trashed", Change.Action.TRASHED, **becomes) as data,
+        data.bank(bank.name).lock(sync.LOCK_TIMEOUT_S),
+    ):
+        data.trash(bank.name, stamp)
+    return trash_path(bank)
 
 
-def _free_stamp(data: DataFolder, name: str, stamp: str) -> str:
-    taken, wanted, number = set(data.trashed()), stamp, 1
+def _free_stamp(name: str, stamp: str) -> str:
+    """Two deletes of a name within a second get folders of their own."""
+    taken, wanted, number = set(seams.data_folder().trashed()), stamp, 1
     while f"{name}-{wanted}" in taken:
         number += 1
         wanted = f"{stamp}-{number}"
     return wanted
-
-
-def _bank_effect(action: str, name: str) -> Effect:
-    return Effect(action=action, target=Change.Target.BANK, key=name)
 
 
 def trash_path(bank: Bank) -> str:
@@ -218,50 +242,21 @@ def restore(principal: Principal, name: str, folder: str | None = None) -> Bank:
             break
     else:
         raise errors.TrashNotFound
-    data = seams.data_folder()
-    with store_errors(), data.lock(sync.LOCK_TIMEOUT_S):
-        if Bank.objects.filter(name=name).exclude(state=Bank.State.TRASHED).exists():
-            raise errors.NameTaken
-        operation = moves.open_move(
-            bank,
-            "bank restored",
-            source=trash_path(bank),
-            target=name,
-            becomes={"name": name, "state": Bank.State.ACTIVE.value, "trashed_to": ""},
-            effects=[_bank_effect(Change.Action.RESTORED, name)],
-            actor=principal.handle,
-        )
-        try:
-            data.restore(bank.trashed_to, name)
-        except FolderExists as error:
-            raise errors.NameTaken from error
-        moves.close_move(operation, data)
-    signals.changes_committed.send(Bank, bank_id=bank.pk, seq=bank.head)
-    return operation.bank
+    becomes = {"name": name, "state": Bank.State.ACTIVE.value, "trashed_to": ""}
+    folder = bank.trashed_to
+    with _moving(principal, bank, "bank restored", Change.Action.RESTORED, **becomes) as data:
+        data.restore(folder, name)
+    return bank
 
 
 def rename(principal: Principal, bank: Bank, name: str) -> Bank:
     """Give the bank another name; ids, members, tokens and index stay. Raises NameTaken."""
     with store_errors():
         names.bank_name(name)
-    data = seams.data_folder()
-    with store_errors(), data.lock(sync.LOCK_TIMEOUT_S):
-        if Bank.objects.filter(name=name).exclude(state=Bank.State.TRASHED).exists():
-            raise errors.NameTaken
-        with data.bank(bank.name).lock(sync.LOCK_TIMEOUT_S):
-            operation = moves.open_move(
-                bank,
-                "bank renamed",
-                source=bank.name,
-                target=name,
-                becomes={"name": name, "state": Bank.State.ACTIVE.value},
-                effects=[_bank_effect(Change.Action.RENAMED, name)],
-                actor=principal.handle,
-            )
-            try:
-                data.rename(bank.name, name)
-            except FolderExists as error:
-                raise errors.NameTaken from error
-        moves.close_move(operation, data)
-    signals.changes_committed.send(Bank, bank_id=bank.pk, seq=bank.head)
-    return operation.bank
+    becomes = {"name": name, "state": Bank.State.ACTIVE.value, "trashed_to": ""}
+    with (
+        _moving(principal, bank, "bank renamed", Change.Action.RENAMED, **becomes) as data,
+        data.bank(bank.name).lock(sync.LOCK_TIMEOUT_S),
+    ):
+        data.rename(bank.name, name)
+    return bank
