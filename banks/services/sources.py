@@ -68,9 +68,7 @@ def read(path: Path, progress: Progress) -> Source:
             raise errors.Invalid("There is no such folder to import.", loc="path") from error
         has_log = _is_plain_file(path / memorylog.FILE)
         if not has_log and not any(map(_is_a_bank_file, found)):
-            raise errors.Invalid(
-                "That folder holds neither memory files nor a memories.jsonl.", loc="path"
-            )
+            raise _nothing_there()
         size = sum(each.size for each in found.values())
         _check_size(size + ((path / memorylog.FILE).stat().st_size if has_log else 0))
         for number, each in enumerate(found, start=1):
@@ -88,7 +86,22 @@ def read(path: Path, progress: Progress) -> Source:
     _check_bank_file(source)
     if source.log is None:
         _parse(source, progress)
+        if not _says_something(source):
+            raise _nothing_there()
     return source
+
+
+def _nothing_there() -> errors.Invalid:
+    return errors.Invalid(
+        "That folder holds neither memory files nor a memories.jsonl.", loc="path"
+    )
+
+
+def _says_something(source: Source) -> bool:
+    """Whether anything of a bank is there: any folder of notes has files that end in `.md`."""
+    damaged = any(finding.severity is Severity.PROBLEM for finding in source.findings)
+    marked = tree.BANK_FILE in source.files or tree.ROUTER in source.files
+    return bool(source.incoming or source.rules or damaged or marked)
 
 
 def _is_a_bank_file(path: str) -> bool:

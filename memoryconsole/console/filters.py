@@ -13,16 +13,20 @@ RETIRED = "retired"
 MARKS = {PINNED: "Pinned", RETIRED: "Retired too"}
 QUERY_LENGTH = 4_000
 TAGS_AT_ONCE = 16
+TAGS_SHOWN, TAGS_MOST = 20, 500
+"""How many tags are offered as links, and how many on the page that shows all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What a list is asked for. `after` is the cursor of a following page."""
+    """What a list is asked for. `after` is the cursor of a following page; `every_tag`: offer all
+    tags of the bank, not only the most used ones."""
 
     q: str = ""
     tags: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
     after: str = ""
+    every_tag: bool = False
 
     @classmethod
     def of(cls, query: QueryDict) -> Self:
@@ -37,12 +41,23 @@ class Wanted:
             tags=tags[:TAGS_AT_ONCE],
             marks=marks,
             after=query.get("after", ""),
+            every_tag=query.get("tags") == "all",
         )
 
     @property
     def is_narrowed(self) -> bool:
         """Whether anything is left out that the whole list would show."""
-        return bool(self.q or self.tags or PINNED in self.marks)
+        return self.is_filtered or bool(self.q)
+
+    @property
+    def is_filtered(self) -> bool:
+        """The same, for another reason than the search words."""
+        return bool(self.tags or PINNED in self.marks)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether this is the beginning of the list of all live memories."""
+        return replace(self, every_tag=False) == Wanted()
 
     def toggled_tag(self, tag: str) -> Self:
         """With this tag, or without it when it is there."""
@@ -58,6 +73,10 @@ class Wanted:
         """The next page of the same list."""
         return replace(self, after=cursor)
 
+    def with_every_tag(self, *, shown: bool) -> Self:
+        """The same page with all tags offered, or only the most used ones."""
+        return replace(self, every_tag=shown)
+
     def without_words(self) -> Self:
         """The same list without the search words."""
         return replace(self, q="", after="")
@@ -70,6 +89,8 @@ class Wanted:
         pairs += [("is", mark) for mark in self.marks]
         if self.after:
             pairs.append(("after", self.after))
+        if self.every_tag:
+            pairs.append(("tags", "all"))
         return "?" + urlencode(pairs)
 
     @property
@@ -93,15 +114,29 @@ class Chip:
     count: int | None = None
 
 
-def chips(wanted: Wanted, tags: list[tuple[str, int]], *, most: int = 20) -> list[Chip]:
-    """Marks, chosen tags, then the most used of the others."""
+@dataclass(frozen=True, slots=True)
+class Chips:
+    """The links above a list; `more` counts the tags that are not offered."""
+
+    links: list[Chip]
+    more: int
+    switch: str
+    """The address that offers all tags, or only the most used again; `""` when that is the same."""
+
+
+def chips(wanted: Wanted, tags: list[tuple[str, int]]) -> Chips:
+    """Marks, chosen tags, then the most used of the others, or all."""
     counts = dict(tags)
-    others = [tag for tag, _ in tags if tag not in wanted.tags][:most]
+    others = [tag for tag, _ in tags if tag not in wanted.tags]
+    shown = others[: TAGS_MOST if wanted.every_tag else TAGS_SHOWN]
     marks = [
         Chip(label, wanted.toggled_mark(mark).query_string, mark in wanted.marks)
         for mark, label in MARKS.items()
     ]
-    return marks + [
+    offered = [
         Chip(tag, wanted.toggled_tag(tag).query_string, tag in wanted.tags, "tag", counts.get(tag))
-        for tag in (*wanted.tags, *others)
+        for tag in (*wanted.tags, *shown)
     ]
+    switched = wanted.with_every_tag(shown=not wanted.every_tag).query_string
+    switch = switched if len(others) > TAGS_SHOWN else ""
+    return Chips(marks + offered, len(others) - len(shown), switch)

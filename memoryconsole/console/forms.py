@@ -1,14 +1,22 @@
 """What people type, as far as the shape of a form goes. What may be saved, the core decides."""
 
+import hashlib
+import json
+import uuid
 from collections.abc import Callable
 from typing import Any, ClassVar, Self, TypeVar
 
 from django import forms
+from django.contrib.auth.models import User
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
 
-from banks import errors
+from banks import auth, errors
+from banks.access import Principal
 from banks.queries import Memory
+from banks.services import Idempotency
 from banks.services.drafts import Draft, Patch
-from banks.store.procedure import TEMPLATE
+from banks.store.procedure import TEMPLATE, says_something
 from banks.store.types import Category, Trust
 from memoryconsole.errors import status_of
 
@@ -26,6 +34,8 @@ CATEGORIES = [
     (Category.ERRORS.value, "Error"),
     (Category.PROCEDURE.value, "Procedure"),
 ]
+PROCEDURE = Category.PROCEDURE.value
+PROCEDURE_ROWS = 16
 TRUST = [
     (Trust.HIGH.value, "Stated"),
     (Trust.MEDIUM.value, "Extracted"),
@@ -114,10 +124,15 @@ class SetupForm(SignInForm):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Both passwords are the same."""
+        """Both passwords are the same, and good: all that is wrong is said at once."""
         cleaned = super().clean() or {}
         if "again" in cleaned and cleaned.get("password") != cleaned["again"]:
             self.add_error("again", "The two passwords differ.")
+        if "password" in cleaned:
+            try:
+                validate_password(cleaned["password"], User(username=cleaned.get("username", "")))
+            except ValidationError as error:
+                self.add_error("password", error)
         return cleaned
 
 
@@ -140,13 +155,13 @@ class WordsForm(Form):
     text = forms.CharField(
         required=False, strip=False, widget=forms.Textarea(attrs={"rows": 8, "dir": "auto"})
     )
-    title = forms.CharField(required=False, help_text="Procedures only: what the procedure does.")
+    title = forms.CharField(required=False, help_text="What the procedure does.")
     summary = forms.CharField(
         required=False, help_text="One line. When empty: the first sentence of the text."
     )
     tags = forms.CharField(required=False, help_text="Words with commas between them.")
     entities = forms.CharField(
-        required=False, help_text="People, projects and tools it is about, with commas."
+        required=False, label="About", help_text="People, projects and tools, with commas."
     )
 
 
@@ -157,13 +172,44 @@ class NewMemoryForm(WordsForm):
     pinned = forms.BooleanField(
         required=False, label="Pin", help_text="Automation then leaves it alone."
     )
+    once = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.is_procedure:
+            self.fields["text"].widget.attrs["rows"] = PROCEDURE_ROWS
 
     @classmethod
     def start(cls, category: str) -> Self:
-        """An empty form, for a procedure with its five sections."""
+        """An empty form, for a procedure with its five sections. `once` is new in each."""
         known = category if category in dict(CATEGORIES) else Category.FACTS.value
-        text = TEMPLATE if known == Category.PROCEDURE.value else ""
-        return cls(initial={"category": known, "text": text})
+        text = TEMPLATE if known == PROCEDURE else ""
+        return cls(initial={"category": known, "text": text, "once": uuid.uuid4().hex})
+
+    @property
+    def is_procedure(self) -> bool:
+        """Whether it shows the title, and a text box for five sections."""
+        return bool(self["category"].value() == PROCEDURE)
+
+    def clean(self) -> dict[str, Any]:
+        """A procedure has a title and says something: what is missing is said at once."""
+        cleaned = super().clean() or {}
+        if cleaned.get("category") == PROCEDURE:
+            if not cleaned.get("title"):
+                self.add_error("title", "Give the procedure a title.")
+            if not says_something(plain(cleaned.get("text", ""))):
+                self.add_error("text", "Fill one section of the procedure at least.")
+        return cleaned
+
+    def idempotency(self, principal: Principal) -> Idempotency | None:
+        """What makes a second click on Save the same save, not another sighting of the text. What
+        was typed counts: the same page with other words is another memory."""
+        once = self.cleaned_data["once"]
+        if not once:
+            return None
+        typed = json.dumps({name: str(value) for name, value in self.cleaned_data.items()})
+        key = hashlib.sha256(typed.encode()).hexdigest()
+        return Idempotency(auth.idempotency_owner(principal), f"form:{key}", key)
 
     def draft(self) -> Draft:
         """What is to be saved."""
@@ -201,6 +247,14 @@ class EditMemoryForm(WordsForm):
             for name, value in typed.items()
         }
         return EditMemoryForm(initial=kept | {"base": now.version})
+
+    def is_already(self, was: Memory | None, now: Memory) -> bool:
+        """Whether something was edited, and all of it is as the memory is now: a second click on
+        Save, or two people who typed the same."""
+        before, current = values_of(was) if was else {}, values_of(now)
+        typed = {name: plain(self.cleaned_data[name]) for name in current}
+        edited = {name for name in typed if typed[name] != plain(before.get(name, "\0"))}
+        return bool(edited) and all(typed[name] == plain(current[name]) for name in edited)
 
     def patch(self, memory: Memory) -> Patch:
         """The fields that were really edited: only those must keep today's limits."""

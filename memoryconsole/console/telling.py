@@ -19,17 +19,34 @@ from memoryconsole.console.diff import Piece, pieces
 from memoryconsole.console.timeline import SHOWN, Change, Step, changes, steps
 
 MASK = "[redacted:"
+UNDO, LINK = "undo", "link"
+"""What the tags of a message begin with: the address and version of an Undo form, or the address of
+another memory."""
+REPLACED_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Another memory that this one names. `memory` None = it is not in this bank."""
+
+    id: str
+    memory: Memory | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """One memory and how it came about. `is_gone`: its block is no longer in the files."""
+    """One memory and how it came about. `is_gone`: its block is no longer in the files.
+
+    `replaces` and `replaced_by` are the memories at the other end of its pointers.
+    """
 
     place: Place
     memory: Memory
     steps: list[Step]
     older: int
     is_gone: bool
+    replaces: list[Other]
+    replaced_by: Other | None
 
 
 def told(principal: Principal, name: str, key: str, *, whole: bool) -> Told:
@@ -42,6 +59,11 @@ def told(principal: Principal, name: str, key: str, *, whole: bool) -> Told:
     except errors.MemoryNotFound:
         memory, is_gone = revisions[0].memory, True
     shown = len(revisions) if whole else SHOWN
+    losers = list(dict.fromkeys([*filter(None, [memory.supersedes]), *memory.replaces]))
+    wanted = [*losers[:REPLACED_SHOWN], *filter(None, [memory.superseded_by])]
+    rows = queries.rows_by_ids(bank, wanted)
+    known = {each.id: each for each in queries.memories(bank, list(rows.values()))}
+    successor = memory.superseded_by
     return Told(
         place=context.place(principal, name),
         memory=memory,
@@ -49,6 +71,8 @@ def told(principal: Principal, name: str, key: str, *, whole: bool) -> Told:
         steps=steps(revisions[: shown + 1])[:shown],
         older=max(0, len(revisions) - shown),
         is_gone=is_gone,
+        replaces=[Other(key, known.get(key)) for key in losers[:REPLACED_SHOWN]],
+        replaced_by=Other(successor, known.get(successor)) if successor else None,
     )
 
 
@@ -80,7 +104,7 @@ def refusals_told(request: HttpRequest) -> Iterator[None]:
     """Tell a refusal on the next page."""
     try:
         yield
-    except (errors.Conflict, errors.Unavailable) as error:
+    except (errors.Invalid, errors.Conflict, errors.Unavailable) as error:
         messages.error(request, error.message)
 
 
@@ -95,7 +119,27 @@ def tell_deleted(request: HttpRequest, memory: Memory) -> None:
     """Tell that it is deleted, with the way back: address and version for an Undo form."""
     undo = reverse("restore", args=[memory.bank, memory.id])
     said = "Deleted. Agents stop seeing it. You can restore it."
-    messages.success(request, said, extra_tags=f"{undo} {memory.version}")
+    messages.success(request, said, extra_tags=f"{UNDO} {undo} {memory.version}")
+
+
+def successor_of(principal: Principal, memory: Memory) -> Memory | None:
+    """What a memory points at as its successor; None when that is nothing or not there."""
+    bank = open_bank(principal, memory.bank, Role.VIEWER, Scope.MEMORY_READ)
+    try:
+        return queries.memory(bank, memory.superseded_by) if memory.superseded_by else None
+    except errors.MemoryNotFound:
+        return None
+
+
+def tell_restored(request: HttpRequest, successor: Memory | None) -> None:
+    """Tell that it is back; that what took its place is live too, with a link to that."""
+    said = "Restored. Agents see it again."
+    if successor is None or successor.invalid_at is not None:
+        messages.success(request, said)
+        return
+    said += f" Its successor {successor.id} is live too: agents see both."
+    there = reverse("memory", args=[successor.bank, successor.id])
+    messages.success(request, said, extra_tags=f"{LINK} {there}")
 
 
 def back(request: HttpRequest, bank: str, key: str) -> SeeOther:

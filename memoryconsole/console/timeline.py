@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from banks.journal import DISK
 from banks.queries import Memory
 from banks.revisions import Revision
 from banks.store import names
@@ -29,6 +30,11 @@ class Step:
     changes: list[Change]
     is_now: bool
 
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether somebody edited the file: the number of the revision is then that before it."""
+        return self.revision.actor == DISK
+
 
 def steps(revisions: Sequence[Revision]) -> list[Step]:
     """The steps of these revisions (newest first), each compared with the one before it."""
@@ -47,14 +53,16 @@ def changes(before: Memory, after: Memory) -> list[Change]:
     """The fields but the text in which two states differ."""
     pairs = (
         ("Title", before.title or "", after.title or ""),
-        ("Summary", _own_summary(before), _own_summary(after)),
+        ("Summary", *_summaries(before, after)),
         ("Tags", ", ".join(before.tags), ", ".join(after.tags)),
-        ("Entities", ", ".join(before.entities), ", ".join(after.entities)),
+        ("About", ", ".join(before.entities), ", ".join(after.entities)),
         ("Confidence", before.confidence, after.confidence),
     )
     return [Change(label, old or "none", new or "none") for label, old, new in pairs if old != new]
 
 
-def _own_summary(memory: Memory) -> str:
-    """The summary that somebody wrote; one that follows the text says nothing new."""
-    return "" if memory.summary == names.first_sentence(memory.text) else memory.summary
+def _summaries(before: Memory, after: Memory) -> tuple[str, str]:
+    """Both summaries, the same twice when nobody changed it: a line that stayed, or one that
+    followed the text."""
+    followed = all(each.summary == names.first_sentence(each.text) for each in (before, after))
+    return (before.summary, before.summary if followed else after.summary)

@@ -107,6 +107,6 @@ def test_the_pinned_ones_fill_the_first_page(
         entries.supersede(ops.editor, ops.bank, old, new)
     answer = browser("viewer").get(LIST, {"is": "pinned"})
     assert sorted(shown(answer)) == [each.text for each in pinned]
-    assert "Showing 5 of 5" in words(answer)
+    assert "5 of 24 memories, newest first" in words(answer)
     assert answer.context["list"].next_query == ""
-    assert "Showing 10 of 24" in words(browser("viewer").get(LIST))
+    assert "1 to 10 of 24" in words(browser("viewer").get(LIST))

@@ -290,3 +290,44 @@ def test_a_bank_that_dies_while_it_is_made_is_there_or_not(world: World, at: int
     assert not list(Path(settings.DATA_DIR).glob(".import-*"))
     bank, _ = banks.create(world.admin, "new")
     assert entries.save(world.admin, bank, Draft(text="Pump 2 is red")).created
+
+
+def _trash(world: World) -> None:
+    banks.trash(world.owner, world.bank)
+
+
+def _restore(world: World) -> None:
+    banks.restore(world.owner, "ops")
+
+
+def _rename(world: World) -> None:
+    banks.rename(world.owner, world.bank, "other")
+
+
+@pytest.mark.parametrize("name", ["trash", "restore", "rename"])
+def test_a_move_that_dies_anywhere_is_done_or_not(world: World, name: str) -> None:
+    act = {"trash": _trash, "restore": _restore, "rename": _rename}[name]
+    saved = save(world, "Pump 1 is blue").memory
+    if name == "restore":
+        _trash(world)
+    at, outcomes = 0, set[str]()
+    while True:
+        at += 1
+        world.bank.refresh_from_db()
+        before = (world.bank.name, world.bank.state)
+        with dying(at) as disk, suppress(Killed):
+            act(world)
+        if disk.seen < at:
+            break
+        sync.look_at_all()
+        world.bank.refresh_from_db()
+        assert not Operation.objects.filter(state="pending").exists()
+        assert not world.bank.hold
+        folders = {path.name for path in Path(settings.DATA_DIR).iterdir()} - {".trash"}
+        assert folders == ({world.bank.name} if world.bank.state == "active" else set())
+        assert queries.memory(world.bank, saved.id).text == "Pump 1 is blue"
+        if (world.bank.name, world.bank.state) != before:
+            outcomes.add("done")
+            break
+        outcomes.add("not done")
+    assert "not done" in outcomes

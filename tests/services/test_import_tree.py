@@ -354,3 +354,12 @@ def test_the_order_of_records_in_a_history_is_kept(world: World, tmp_path: Path)
     records, whole = history.decode(log)
     assert (len(records), whole) == (1, len(log))
     assert parse.block(records[0].data).entry is not None
+
+
+def test_a_folder_of_other_notes_makes_no_bank(world: World, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "README.md").write_text("# Notes\n\nNothing to remember.\n")
+    with pytest.raises(errors.Invalid):
+        transfer.import_folder(world.admin, notes, "notes")
+    assert [each.name for each in queries.summaries(world.admin)] == ["ops"]

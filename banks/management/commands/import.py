@@ -7,10 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from banks import errors
 from banks.access import SYSTEM
+from banks.management.prepared import PreparedCommand
 from banks.services import transfer
 from banks.services.transfer import Report
 
@@ -18,7 +19,7 @@ _EVERY_S = 0.2
 _INCOMPLETE = 1
 
 
-class Command(BaseCommand):
+class Command(PreparedCommand):
     help = (
         "Imports a tree of memory files or a folder with a memories.jsonl. A new bank gets the "
         "files as they are; a bank that is there gets the entries it does not have."

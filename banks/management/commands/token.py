@@ -3,10 +3,11 @@
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from banks import errors, sync
 from banks.access import AGENT_SCOPES, SYSTEM
+from banks.management.prepared import PreparedCommand
 from banks.operations import store_errors
 from banks.services import tokens
 
@@ -15,7 +16,7 @@ def _words(value: str) -> list[str]:
     return [word.strip() for word in value.split(",") if word.strip()]
 
 
-class Command(BaseCommand):
+class Command(PreparedCommand):
     help = "Makes an API token and prints its secret, alone, on standard output. It is shown once."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -7,8 +7,12 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from banks import queries, seams
+from banks.journal import DISK
 from banks.queries import Memory
+from banks.revisions import Revision
 from banks.store.types import Kind
+from memoryconsole.console.procedure import Section, cut
+from memoryconsole.console.telling import LINK, UNDO
 
 register = template.Library()
 
@@ -75,6 +79,18 @@ def actor(handle: str) -> str:
 
 
 @register.filter
+def deed(revision: Revision) -> str:
+    """What was done to a memory."""
+    return "changed by hand in the file" if revision.actor == DISK else revision.act
+
+
+@register.filter
+def by(revision: Revision) -> str:
+    """Who did it; `""` when that is not known."""
+    return "" if revision.actor == DISK else actor(revision.actor)
+
+
+@register.filter
 def origin(word: str) -> str:
     """Where it was learned, in words."""
     return ORIGINS.get(word, word)
@@ -89,9 +105,10 @@ def category(word: str) -> str:
 @register.filter
 def gist(memory: Memory) -> str:
     """The beginning of a text for a list; of a procedure only the sections that say something."""
+    begin = memory.text[:GIST_LENGTH].strip()
     if memory.kind != Kind.PROCEDURAL:
-        return memory.text[:GIST_LENGTH]
-    lines = [line for line in memory.text[:GIST_LENGTH].split("\n") if line.strip()]
+        return begin
+    lines = [line for line in begin.split("\n") if line.strip()]
     following = [*lines[1:], "##"]
     shown = [
         line.removeprefix("## ")
@@ -99,6 +116,18 @@ def gist(memory: Memory) -> str:
         if not (line.startswith("##") and after.startswith("##"))
     ]
     return "\n".join(shown)
+
+
+@register.filter
+def name(memory: Memory) -> str:
+    """What a link to a memory without a text says."""
+    return memory.title or memory.summary or memory.id
+
+
+@register.filter
+def sections(text: str) -> list[Section]:
+    """The text of a procedure, cut at its headings."""
+    return cut(text)
 
 
 @register.filter
@@ -120,12 +149,14 @@ def plus_one(number: int) -> int:
 
 
 @register.filter
-def undo_address(tags: str) -> str:
-    """The address of a message's Undo form; `""` when it has none."""
-    return tags.split(" ", maxsplit=1)[0]
+def undo(tags: str) -> dict[str, str]:
+    """Address and expected version of a message's Undo form; empty when it has none."""
+    kind, *parts = tags.split(" ")
+    return {"address": parts[0], "version": parts[1]} if kind == UNDO else {}
 
 
 @register.filter
-def undo_version(tags: str) -> str:
-    """The version that this form expects."""
-    return tags.split(" ")[1]
+def link(tags: str) -> str:
+    """The address of the memory that a message is about besides; `""` when there is none."""
+    kind, *parts = tags.split(" ")
+    return parts[0] if kind == LINK else ""

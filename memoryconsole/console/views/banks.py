@@ -14,7 +14,7 @@ from memoryconsole.console.pages import signed_in
 
 @signed_in("GET")
 def home(request: HttpRequest) -> HttpResponse:
-    """To the bank that was looked at last, else to the first one, else to a new one."""
+    """To the bank that was looked at last, else the default one, else the first, else a new one."""
     principal = person(request)
     names = [each.name for each in queries.summaries(principal)]
     if not names and principal.is_admin:
@@ -22,8 +22,8 @@ def home(request: HttpRequest) -> HttpResponse:
         names = [each.name for each in queries.summaries(principal)]
     if not names:
         return SeeOther(reverse("new_bank"))
-    last = request.COOKIES.get(BANK_COOKIE, "")
-    return SeeOther(reverse("memories", args=[last if last in names else names[0]]))
+    wanted = (request.COOKIES.get(BANK_COOKIE, ""), settings.DEFAULT_BANK, names[0])
+    return SeeOther(reverse("memories", args=[next(name for name in wanted if name in names)]))
 
 
 @signed_in("GET", "POST")
@@ -36,6 +36,7 @@ def new(request: HttpRequest) -> HttpResponse:
         made = form.attempt(lambda: banks.create(principal, **form.cleaned_data))
         if made is not None:
             bank, is_new = made
-            messages.success(request, "The bank is there." if is_new else "It was there already.")
+            said = f"Bank {bank.name} made." if is_new else f"Bank {bank.name} was there already."
+            messages.success(request, said)
             return SeeOther(reverse("memories", args=[bank.name]))
     return page(request, "console/new_bank.html", {"form": form}, status=form.status)

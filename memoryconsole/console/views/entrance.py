@@ -8,6 +8,7 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from django.views.decorators.http import require_http_methods, require_POST
 
 from banks import auth, errors
+from banks.services import banks
 from memoryconsole import throttle
 from memoryconsole.console.context import (
     THEME_COOKIE,
@@ -18,6 +19,7 @@ from memoryconsole.console.context import (
     safe_next,
 )
 from memoryconsole.console.forms import SetupForm, SignInForm
+from memoryconsole.console.telling import refusals_told
 from memoryconsole.errors import status_of
 
 WRONG = "That name and password do not fit together."
@@ -27,7 +29,7 @@ WRONG = "That name and password do not fit together."
 @require_http_methods(["GET", "HEAD", "POST"])
 @sensitive_post_parameters("password", "again")
 def setup(request: HttpRequest, token: str) -> HttpResponse:
-    """Make the first account. Looking at the page does not use the link up."""
+    """Make the first account, and the bank that saves go to. Looking does not use the link up."""
     if not auth.is_setup_token(token):
         return bare_page(request, "registration/link_used.html", {}, status=404)
     form = SetupForm(request.POST if request.method == "POST" else None)
@@ -43,6 +45,8 @@ def _set_up(request: HttpRequest, token: str, form: SetupForm) -> bool:
         typed = form.cleaned_data
         user = auth.use_setup_token(token, typed["username"], typed["password"])
         django_auth.login(request, user)
+        with refusals_told(request):  # the account is made: what fails now is told on the next page
+            banks.create(auth.principal_of(user), settings.DEFAULT_BANK)
         return True
 
     return bool(form.attempt(make))

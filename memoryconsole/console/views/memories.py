@@ -38,7 +38,11 @@ def new(request: HttpRequest, bank: str) -> HttpResponse:
     form = NewMemoryForm.start(request.GET.get("category", ""))
     if request.method == "POST":
         form = NewMemoryForm(request.POST)
-        saved = form.attempt(lambda: entries.save(principal, opened, form.draft()))
+        saved = form.attempt(
+            lambda: entries.save(
+                principal, opened, form.draft(), idempotency=form.idempotency(principal)
+            )
+        )
         if saved is not None:
             seen = f"Already known: it has now been seen {saved.memory.corroboration + 1} times."
             said = "Saved. Agents can recall it now." if saved.created else seen

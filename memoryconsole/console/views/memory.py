@@ -44,7 +44,10 @@ def _save(request: HttpRequest, bank: str, key: str) -> HttpResponse:
         )
     except errors.StaleRevision:
         now, history = queries.memory(opened, key), of_entry(opened, key)
-        return _clash(request, form, telling.clash(history, base, now))
+        clash = telling.clash(history, base, now)
+        if not form.is_already(clash.was, now):
+            return _clash(request, form, clash)
+        saved = now
     if saved is None:
         return _editor(request, memory, form)
     telling.tell_saved(request, form.cleaned_data["text"], saved, said="Saved.")
@@ -96,6 +99,7 @@ def restore(request: HttpRequest, bank: str, key: str) -> HttpResponse:
     principal = person(request)
     opened = open_bank(principal, bank, Role.EDITOR, Scope.MEMORY_WRITE)
     with telling.refusals_told(request):
+        before = of_entry(opened, key)[0].memory
         entries.restore(principal, opened, key, expected=telling.seen(request))
-        messages.success(request, "Restored. Agents see it again.")
+        telling.tell_restored(request, telling.successor_of(principal, before))
     return telling.back(request, bank, key)

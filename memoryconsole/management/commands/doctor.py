@@ -5,15 +5,16 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from banks.doctor import Check
+from banks.management.prepared import PreparedCommand
 from memoryconsole import ops
 
 _NOT_WELL = 1
 
 
-class Command(BaseCommand):
+class Command(PreparedCommand):
     help = "Looks for damage and repairs nothing. The exit code is 0 only when all is well."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -2,16 +2,17 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from banks import errors, queries, routers, sync
+from banks.management.prepared import PreparedCommand
 from banks.models import Bank
 from banks.operations import store_errors
 from banks.services import opening
 from banks.store.errors import FileChanged
 
 
-class Command(BaseCommand):
+class Command(PreparedCommand):
     help = "Reads the files of every bank again, so that rows and index say what they say."
 
     def add_arguments(self, parser: CommandParser) -> None:

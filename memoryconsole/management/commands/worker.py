@@ -4,13 +4,14 @@ import signal
 from types import FrameType
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from banks import followers, sync
+from banks.management.prepared import PreparedCommand
 from memoryconsole.background import Loop
 
 
-class Command(BaseCommand):
+class Command(PreparedCommand):
     help = "Looks for hand edits and feeds the followers of the journal, until SIGTERM."
 
     def add_arguments(self, parser: CommandParser) -> None:

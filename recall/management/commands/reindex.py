@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from banks import errors
+from banks.management.prepared import PreparedCommand
 from banks.models import Bank
 from banks.operations import store_errors
 from banks.services import opening
@@ -12,7 +13,7 @@ from recall import indexer
 from recall.index import IndexFault
 
 
-class Command(BaseCommand):
+class Command(PreparedCommand):
     help = "Builds the search index anew. The old one answers until the new one is there."
 
     def add_arguments(self, parser: CommandParser) -> None:
