@@ -294,6 +294,18 @@ class StoreFault(Unavailable):
     retry_after_s = 30
 
 
+class PathBlocked(Unavailable):
+    """A link, a folder or a device stands where a file of the bank should be."""
+
+    code = "path_blocked"
+
+    def __init__(self, path: str = "") -> None:
+        where = f" of {path}" if path else ""
+        super().__init__(
+            f"In the place{where} there is no plain file of the bank: put the file or folder back."
+        )
+
+
 class BankOnHold(Unavailable):
     """The bank's files look lost; writes wait until they are back or accepted."""
 

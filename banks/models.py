@@ -89,11 +89,13 @@ class Operation(models.Model):
     """
 
     class State(models.TextChoices):
-        """Pending: on its way to the disk. Dropped: nothing of it got there."""
+        """Pending: on its way to the disk. Dropped: nothing of it got there. Refused: the disk
+        refused it, and what got there has still to be taken back."""
 
         PENDING = "pending"
         DONE = "done"
         DROPPED = "dropped"
+        REFUSED = "refused"
 
     uid = models.CharField(max_length=32, unique=True)
     bank = models.ForeignKey(

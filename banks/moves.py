@@ -4,20 +4,21 @@ They are made under the lock of the data folder. What such an operation does to 
 its step, so that whoever heals it needs nothing else.
 """
 
+import logging
 import uuid
 from dataclasses import asdict
 from typing import Any
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
-from banks import journal, operations, projection, seams, surveys
+from banks import errors, journal, operations, projection, seams, surveys
 from banks.journal import Effect
 from banks.models import Bank, Operation, SourceFile
 from banks.store import tree
-from banks.store.errors import LockTimeout
-from banks.store.files import STAGE_PREFIX, TRASH, BankFolder, DataFolder
+from banks.store.errors import LockTimeout, StoreError
+from banks.store.files import STAGE_PREFIX, BankFolder, DataFolder
 
-LOCK_TIMEOUT_S = 20.0
+logger = logging.getLogger(__name__)
 
 
 def open_move(
@@ -39,7 +40,14 @@ def open_move(
             act=act,
             actor=actor,
             request_id=journal.request_id.get(),
-            steps=[{"step": "move", "source": source, "target": target, "becomes": becomes}],
+            steps=[
+                {
+                    "step": "move",
+                    "source": source,
+                    "target": target,
+                    "becomes": becomes,
+                }
+            ],
             effects=[asdict(effect) for effect in effects],
             created_at=seams.now(),
         )
@@ -99,28 +107,50 @@ def heal() -> int:
     data = seams.data_folder()
     try:
         with data.lock(0):
-            return sum(_end(operation, data) for operation in pending.order_by("pk"))
+            return heal_locked(data)
     except LockTimeout:
         return 0
 
 
-def _end(operation: Operation, data: DataFolder) -> int:
+def heal_locked(data: DataFolder) -> int:
+    """The same for one who holds the data folder's lock. One that fails stops no other."""
+    ended = 0
+    pending = Operation.objects.filter(
+        state=Operation.State.PENDING, act__in=operations.MOVES
+    ).select_related("bank")
+    for operation in pending.order_by("pk"):
+        try:
+            _end(operation, data)
+            ended += 1
+        except (StoreError, DatabaseError, errors.DomainError):
+            logger.exception("move not ended uid=%s", operation.uid)
+    return ended
+
+
+def _end(operation: Operation, data: DataFolder) -> None:
     step = operation.steps[0]
-    if _is_there(data, step["target"]) and not _is_there(data, step["source"]):
+    is_moved = data.has(step["target"]) and not data.has(step["source"])
+    if is_moved and not _is_anothers(operation):
         data.sync()
         close_move(operation, data)
-        return 1
-    operations.drop(operation)
-    if step["source"].startswith(STAGE_PREFIX):
-        data.discard_stage(step["source"].removeprefix(STAGE_PREFIX))
+    else:
+        drop(operation, data)
+
+
+def _is_anothers(operation: Operation) -> bool:
+    """Whether the folder at the target belongs to another bank, which got that name meanwhile."""
+    becomes = operation.steps[0]["becomes"]
+    others = Bank.objects.exclude(pk=operation.bank_id)
+    if becomes["state"] == Bank.State.TRASHED:
+        return others.filter(trashed_to=becomes["trashed_to"]).exists()
+    return others.filter(name=becomes["name"]).exclude(state=Bank.State.TRASHED).exists()
+
+
+def drop(operation: Operation, data: DataFolder) -> None:
+    """End a move of which nothing happened; a bank that was to be made goes with it."""
+    source = operation.steps[0]["source"]
+    if source.startswith(STAGE_PREFIX):
+        data.discard_stage(source.removeprefix(STAGE_PREFIX))
         operation.bank.delete()
-    return 1
-
-
-def _is_there(data: DataFolder, location: str) -> bool:
-    """Whether a folder is there: a bank's, a staged one's or one in the trash."""
-    if location.startswith(f"{TRASH}/"):
-        return location.removeprefix(f"{TRASH}/") in data.trashed()
-    if location.startswith(STAGE_PREFIX):
-        return location.removeprefix(STAGE_PREFIX) in data.staged()
-    return data.bank(location).exists()
+    else:
+        operations.drop(operation)

@@ -30,6 +30,7 @@ from banks.store.errors import (
     InvalidContent,
     InvalidName,
     LockTimeout,
+    NotAFile,
     StoreError,
 )
 from banks.store.files import Fingerprint, LockedBank
@@ -39,6 +40,9 @@ logger = logging.getLogger(__name__)
 MOVES = ("bank created", "bank trashed", "bank restored", "bank renamed")
 """Acts whose one step is the rename of a folder: `banks.moves` heals them."""
 
+UNENDED = (Operation.State.PENDING, Operation.State.REFUSED)
+"""States that the next holder of the lock has to end: forwards, and backwards."""
+
 KEY_LIFETIME = timedelta(hours=24)
 
 
@@ -47,8 +51,10 @@ def store_errors() -> Iterator[None]:
     """Faults of the store within the block, in the product's terms."""
     try:
         yield
-    except LockTimeout as error:
+    except (LockTimeout, FileChanged) as error:
         raise errors.StoreBusy from error
+    except NotAFile as error:
+        raise errors.PathBlocked(str(error.data.get("path", ""))) from error
     except FolderMoved as error:
         raise errors.BankNotFound from error
     except DiskFault as error:
@@ -158,8 +164,8 @@ def _do(
 ) -> list[Fingerprint | None] | None:
     """Put the steps on disk; their fingerprints, or None when healing has to look what is there.
 
-    A refusal takes back what is there and drops the operation; what cannot be taken back stays
-    pending, for the next holder of the lock.
+    A refusal takes back what is there and drops the operation; what cannot be taken back now is
+    taken back by the next holder of the lock.
     """
     marks: list[Fingerprint | None] = []
     for number, step in enumerate(todo):
@@ -168,6 +174,9 @@ def _do(
         except FileChanged as change:
             if change.data.get("stage") == "after":
                 return None
+            _take_back(locked, operation, todo[:number])
+            raise
+        except NotAFile:
             _take_back(locked, operation, todo[:number])
             raise
         except DiskFault as fault:
@@ -181,18 +190,23 @@ def _do(
 
 
 def _take_back(locked: LockedBank, operation: Operation, done: Sequence[Step]) -> None:
+    """Undo these steps and drop the operation. What the disk does not let us undo now is undone
+    by the next holder of the lock: the caller was told that nothing was changed."""
     try:
         for step in reversed(done):
             step.undo(locked)
     except StoreError:
-        logger.warning("operation stays pending uid=%s", operation.uid, exc_info=True)
+        logger.warning("operation is taken back later uid=%s", operation.uid, exc_info=True)
+        Operation.objects.filter(pk=operation.pk, state=Operation.State.PENDING).update(
+            state=Operation.State.REFUSED, idempotency_key=None
+        )
         return
     drop(operation)
 
 
 def drop(operation: Operation) -> None:
     """End an operation of which nothing is on disk; its idempotency key is free again."""
-    Operation.objects.filter(pk=operation.pk, state=Operation.State.PENDING).update(
+    Operation.objects.filter(pk=operation.pk, state__in=UNENDED).update(
         state=Operation.State.DROPPED, steps=[], effects=[], answer=None, idempotency_key=None
     )
 
@@ -237,14 +251,17 @@ def heal(bank: Bank, locked: LockedBank, *, now: datetime) -> None:
 
     Raises DiskFault when the disk still refuses; the operation then stays for the next one.
     """
-    pending = list(
-        Operation.objects.filter(bank=bank, state=Operation.State.PENDING)
-        .exclude(act__in=MOVES)
-        .order_by("pk")
+    left = list(
+        Operation.objects.filter(bank=bank, state__in=UNENDED).exclude(act__in=MOVES).order_by("pk")
     )
-    for operation in pending:
-        finish_pending(bank, locked, operation, now=now)
-    if pending:
+    for operation in left:
+        if operation.state == Operation.State.REFUSED:
+            inspected = [step.inspect(locked) for step in steps.load(operation.steps)]
+            done = [step for mark, step in inspected if mark is Mark.DONE]
+            _take_back(locked, operation, done)
+        else:
+            finish_pending(bank, locked, operation, now=now)
+    if left:
         locked.sweep()
 
 
@@ -258,8 +275,9 @@ def finish_pending(bank: Bank, locked: LockedBank, operation: Operation, *, now:
     }
     if not any(mark is Mark.DONE for mark, _ in inspected):
         # What a failed sync left in the cache is not there: make the disk say the same.
-        for _, step in inspected:
-            locked.sync(step.path)
+        for mark, step in inspected:
+            if mark is not Mark.FOREIGN:
+                locked.sync(step.path)
         drop(operation)
         logger.info("operation dropped bank=%s uid=%s", bank.name, operation.uid)
         return False

@@ -234,7 +234,7 @@ def _write_rule(bank: Bank, path: str, file: SeenFile, file_row: SourceFile | No
 
 def _text(data: bytes) -> str | None:
     try:
-        return data.decode("utf-8-sig")
+        return data.decode()
     except UnicodeDecodeError:
         return None
 
@@ -283,6 +283,12 @@ def apply(
     _stamp(file, fingerprint)
     file.routed, file.lasting = False, True
     new, changed = [], []
+    # A block that vanished and is put back has a row still, of its old place.
+    Entry.objects.filter(
+        bank=bank,
+        entry_id__in=[item.key for item in written if item.position is None],
+        missing_since__isnull=False,
+    ).delete()
     known = dict(
         Entry.objects.filter(
             bank=bank, entry_id__in=[item.key for item in written if item.position is not None]

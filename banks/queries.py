@@ -299,10 +299,18 @@ def rules(bank: Bank) -> list[RuleText]:
     """The injected rules of a bank, by name."""
     return [
         RuleText(
-            row.name, row.content.replace("\r\n", "\n"), row.version, milliseconds(row.updated_at)
+            row.name,
+            _plain(row.content),
+            row.version,
+            milliseconds(row.updated_at),
         )
         for row in Rule.objects.filter(bank=bank).order_by("name")
     ]
+
+
+def _plain(content: str) -> str:
+    """A rule as people and agents read it: without a mark of byte order, with plain line ends."""
+    return content.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
 def rule(bank: Bank, name: str) -> RuleText:

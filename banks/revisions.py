@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from banks import errors, rows, seams
 from banks.models import Bank, Entry, SourceFile
+from banks.operations import store_errors
 from banks.queries import Memory, find, memory_of, milliseconds
 from banks.store import history, names, parse, tree, types
 from banks.surveys import Found
@@ -30,7 +31,8 @@ def of_entry(bank: Bank, key: str) -> list[Revision]:
     entry_id = row.entry_id if row else key
     if row is None and not names.is_entry_id(entry_id):
         raise errors.MemoryNotFound
-    log = seams.data_folder().bank(bank.name).history(tree.history_path(entry_id))
+    with store_errors():
+        log = seams.data_folder().bank(bank.name).history(tree.history_path(entry_id))
     records, _ = history.decode(log)
     if row is not None and records and records[-1].data == bytes(row.block):
         records = records[:-1]

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, ClassVar
 
 from banks.store import edit, history, parse, tree
-from banks.store.errors import FileChanged, FileMissing
+from banks.store.errors import FileChanged, FileMissing, NotAFile
 from banks.store.files import Fingerprint, LockedBank
 
 _TAIL_BYTES = 4
@@ -81,6 +81,8 @@ class Append:
             data, _ = locked.read(self.path)
         except FileMissing:
             return Mark.ABSENT, Append(self.path, None, self.crlf, self.blocks)
+        except NotAFile:
+            return Mark.FOREIGN, self
         ids, versions = _ids_and_versions(data)
         missing = tuple(
             (key, block)
@@ -201,7 +203,7 @@ class Edit:
         """The mark, and the swaps that are left to do at the places where the blocks are now."""
         try:
             data, _ = locked.read(self.path)
-        except FileMissing:
+        except (FileMissing, NotAFile):
             return Mark.FOREIGN, self
         versions = {
             parse.version(data[span.start : span.end]): position
@@ -241,16 +243,23 @@ class Log:
 
     def undo(self, locked: LockedBank) -> None:
         """Take the record back."""
-        locked.cut(self.path, self.offset or 0, len(locked.history(self.path)))
+        if self.offset is None:
+            locked.remove(self.path, expect=locked.tail(self.path, 0)[1])
+        else:
+            locked.truncate(self.path, self.offset)
 
     def inspect(self, locked: LockedBank) -> tuple[Mark, "Log"]:
         """The mark, and the step to do at the log's end as it is now, a torn tail cut off."""
-        log = locked.history(self.path)
+        try:
+            log = locked.history(self.path)
+        except NotAFile:
+            return Mark.FOREIGN, self
         if self.data in log:
-            return Mark.DONE, self
+            place = log.rindex(self.data)
+            return Mark.DONE, Log(self.path, place or self.offset, self.data)
         _, whole = history.decode(log)
         if whole < len(log):
-            locked.cut(self.path, whole, len(log))
+            locked.truncate(self.path, whole)
         exists = bool(log) or self.offset is not None
         return Mark.ABSENT, Log(self.path, whole if exists else None, self.data)
 
@@ -298,7 +307,10 @@ class Put:
 
     def inspect(self, locked: LockedBank) -> tuple[Mark, "Put"]:
         """The mark and the step itself."""
-        version, _ = self._current(locked)
+        try:
+            version, _ = self._current(locked)
+        except NotAFile:
+            return Mark.FOREIGN, self
         if version == ("" if self.data is None else parse.version(self.data)):
             return Mark.DONE, self
         return (Mark.ABSENT if version == self.old else Mark.FOREIGN), self

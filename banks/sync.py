@@ -8,9 +8,10 @@ saved its older copy) is put back once.
 
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from django.db import transaction
 from django.db.models import Q
@@ -19,7 +20,15 @@ from banks import journal, locking, moves, operations, projection, seams, signal
 from banks.models import Bank, Change, Entry, Operation, SourceFile
 from banks.steps import Append, Step
 from banks.store import tree
-from banks.store.errors import DiskFault, FileMissing, FolderMoved, LockTimeout, NotAFile
+from banks.store.errors import (
+    DiskFault,
+    FileChanged,
+    FileMissing,
+    FolderMoved,
+    LockTimeout,
+    NotAFile,
+    StoreError,
+)
 from banks.store.files import BankFolder, Fingerprint, LockedBank
 
 logger = logging.getLogger(__name__)
@@ -37,6 +46,8 @@ HOLD_ENTRIES = 50
 HOLD_SHARE = 0.2
 LOCK_TIMEOUT_S = 20.0
 
+Named = TypeVar("Named", str, Bank)
+
 PUT_BACK = "put back: an older copy of the file had dropped it"
 
 _next_look: dict[int, float] = {}
@@ -47,20 +58,15 @@ def look(bank: Bank, *, force: bool = False) -> None:
 
     Never waits for the bank's lock: while somebody writes, the committed rows stand.
     """
-    started = time.monotonic()
-    if not force and started < _next_look.get(bank.pk, 0.0):
+    if not force and time.monotonic() < _next_look.get(bank.pk, 0.0):
         return
-    try:
-        _look(bank)
-    finally:
-        took = time.monotonic() - started
-        _next_look[bank.pk] = time.monotonic() + max(LOOK_EVERY_S, LOOK_SHARE * took)
-
-
-def _look(bank: Bank) -> None:
     folder = seams.data_folder().bank(bank.name)
+    started = time.monotonic()
     try:
         differing = _differing(bank, folder)
+        # Only the look counts: reading what differs may take long, once.
+        pause = max(LOOK_EVERY_S, LOOK_SHARE * (time.monotonic() - started))
+        _next_look[bank.pk] = time.monotonic() + pause
     except FolderMoved:
         if not moves.heal() and not moves.is_moving(bank):
             _hold(bank, "the folder of the bank is not there")
@@ -75,10 +81,10 @@ def _look(bank: Bank) -> None:
         with locking.locked(bank, 0) as locked:
             operations.heal(bank, locked, now=seams.now())
             settle(bank, locked, _differing(bank, folder))
-    except (LockTimeout, FolderMoved):
-        return
-    except DiskFault as fault:
-        logger.warning("look failed bank=%s errno=%s", bank.name, fault.data["errno"])
+    except (LockTimeout, FolderMoved, FileChanged):
+        return  # somebody is at work: the next look sees what came of it
+    except StoreError as fault:
+        logger.warning("look failed bank=%s code=%s", bank.name, fault.code)
         return
     signals.changes_committed.send(Bank, bank_id=bank.pk, seq=bank.head)
 
@@ -227,7 +233,6 @@ def _put_back(bank: Bank, locked: LockedBank, gone: list[Entry], now: datetime) 
         )
         for row in gone
     ]  # fmt: skip
-    Entry.objects.filter(pk__in=[row.pk for row in gone]).delete()
     plan = operations.Plan("put back", {}, todo, effects)
     operations.execute(bank, locked, plan, actor=journal.DISK, now=now)
     logger.warning("blocks put back bank=%s count=%d", bank.name, len(gone))
@@ -250,7 +255,8 @@ def fresh(bank: Bank, locked: LockedBank, path: str) -> SourceFile | None:
             return None
         if row is not None and _same(row, seen) and row.look_again_at is None:
             return row
-        young = _age(seen, seams.now()).total_seconds() < WRITE_SETTLE_S
+        # A time in the future tells nothing: the clock was moved, or the file's time set.
+        young = 0 <= _age(seen, seams.now()).total_seconds() < WRITE_SETTLE_S
         if young and waited < WRITE_PATIENCE_S and not _only_grew(bank, locked, path):
             time.sleep(NAP_S)
             waited += NAP_S
@@ -289,7 +295,7 @@ def discover() -> None:
         # Another process may be adopting the same ones, or making one: one of us at a time.
         with operations.store_errors(), seams.data_folder().lock(LOCK_TIMEOUT_S):
             for name in _unknown():
-                _adopt(name)
+                _alone(_adopt, name)
 
 
 def _unknown() -> list[str]:
@@ -325,5 +331,13 @@ def look_at_all() -> int:
     discover()
     banks = list(Bank.objects.filter(state=Bank.State.ACTIVE))
     for bank in banks:
-        look(bank)
+        _alone(look, bank)
     return len(banks)
+
+
+def _alone(work: Callable[[Named], object], subject: Named) -> None:
+    """Do it for one bank; whatever is wrong with it must not hide the others."""
+    try:
+        work(subject)
+    except Exception:
+        logger.exception("bank left out bank=%s", subject)

@@ -16,8 +16,9 @@ from typing import Literal
 
 from django.conf import settings
 from django.db import connections
+from django.db.models import Sum
 
-from banks.models import Bank, Change, Entry
+from banks.models import Bank, Change, Entry, SourceFile
 from recall import documents
 from recall.engine.analysis import Analyzer
 from recall.index import (
@@ -43,6 +44,9 @@ MOST_CHANGES = 1_000
 
 MOST_ROWS_AT_ONCE = 1_000
 """A bank of so many memories is indexed anew within a request; a larger one aside."""
+
+MOST_BYTES_AT_ONCE = 2_000_000
+"""The same in bytes of its files: a few entries can be very long."""
 
 TOO_MANY_SEGMENTS = 4 * MANY_SEGMENTS
 """Above so many a request merges segments itself: no worker seems to run."""
@@ -166,7 +170,10 @@ def catch_up(bank: Bank, *, wait_s: float = WAIT_S) -> IndexState:
 def _may_build_now(bank: Bank, index: Index) -> bool:
     if time.monotonic() < _failed.get(folder_of(bank), 0.0):
         return False
-    return Entry.objects.filter(bank=bank).count() <= MOST_ROWS_AT_ONCE
+    if Entry.objects.filter(bank=bank).count() > MOST_ROWS_AT_ONCE:
+        return False
+    size = SourceFile.objects.filter(bank=bank).aggregate(size=Sum("size"))["size"]
+    return (size or 0) <= MOST_BYTES_AT_ONCE
 
 
 def _build_now(bank: Bank, index: Index) -> bool:

@@ -16,7 +16,14 @@ from banks.services import open_bank
 from banks.services.commit import Desk, run
 from banks.steps import Put, Step
 from banks.store import edit, names, parse, redact, render, tree
-from banks.store.errors import FileMissing, FolderExists
+from banks.store.errors import (
+    DiskFault,
+    FileMissing,
+    FolderExists,
+    FolderMoved,
+    LockTimeout,
+    NotAFile,
+)
 from banks.store.files import STAGE_PREFIX, TRASH, BankFolder, DataFolder
 
 DESCRIPTION_LENGTH = 500
@@ -173,6 +180,11 @@ def _moving(
     data = seams.data_folder()
     is_trashed = becomes["state"] == Bank.State.TRASHED
     with store_errors(), data.lock(sync.LOCK_TIMEOUT_S):
+        moves.heal_locked(data)
+        now = Bank.objects.get(pk=bank.pk)
+        if (now.name, now.state, now.trashed_to) != (bank.name, bank.state, bank.trashed_to):
+            # Somebody else moved it while we waited for the lock.
+            raise errors.BankNotFound
         if not is_trashed:
             _check_free(becomes["name"])
         operation = moves.open_move(
@@ -187,7 +199,15 @@ def _moving(
         try:
             yield data
         except FolderExists as error:
+            moves.drop(operation, data)
             raise errors.NameTaken from error
+        except (FolderMoved, NotAFile, LockTimeout):
+            moves.drop(operation, data)
+            raise
+        except DiskFault as fault:
+            if fault.certain:
+                moves.drop(operation, data)
+            raise
         moves.close_move(operation, data)
     bank.refresh_from_db()
     signals.changes_committed.send(Bank, bank_id=bank.pk, seq=bank.head)

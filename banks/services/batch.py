@@ -134,12 +134,17 @@ class Batch:
             shard += 1
 
     def _last_shard(self, entry: Block) -> int:
-        """The number of the category's last file that is there, 1 when there is none."""
+        """The number of the category's last file that is there, 1 when there is none.
+
+        Counted without a gap: `facts-2024.md` is a person's own name, and no shard.
+        """
         first = tree.home(entry.category, entry.created)
         stem = first.removesuffix(".md")
         rows = SourceFile.objects.filter(bank=self.desk.bank, path__startswith=f"{stem}-")
-        numbers = (path[len(stem) + 1 : -3] for path in rows.values_list("path", flat=True))
-        return max((int(n) for n in numbers if n.isdecimal()), default=1)
+        paths, shard = set(rows.values_list("path", flat=True)), 1
+        while tree.home(entry.category, entry.created, shard + 1) in paths:
+            shard += 1
+        return shard
 
     def _size(self, path: str) -> int:
         if path not in self._sizes:

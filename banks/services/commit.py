@@ -33,8 +33,14 @@ class Desk:
     minted: set[str] = field(default_factory=set)
 
     def fresh(self, path: str) -> SourceFile | None:
-        """The up-to-date row of a file; None when there is no such file."""
-        return sync.fresh(self.bank, self.locked, path)
+        """The up-to-date row of a file; None when there is no such file.
+
+        Raises BankOnHold when this look shows that the bank's files are lost.
+        """
+        row = sync.fresh(self.bank, self.locked, path)
+        if self.bank.hold:
+            raise errors.BankOnHold
+        return row
 
     def mint(self, created: datetime) -> str:
         """An id that no entry of the bank has, drawn again until it is free."""
@@ -112,13 +118,14 @@ def _run_locked(
     idempotency: Idempotency | None,
 ) -> dict[str, Any]:
     now = seams.now()
+    bank.refresh_from_db()
+    if bank.state != Bank.State.ACTIVE or bank.name != locked.name:
+        # Trashed or renamed while we waited; this folder may be another bank's by now.
+        raise errors.BankNotFound
     operations.heal(bank, locked, now=now)
     answer = operations.replay(idempotency, now=now)
     if answer is not None:
         return answer
-    bank.refresh_from_db()
-    if bank.state != Bank.State.ACTIVE:
-        raise errors.BankNotFound
     if bank.hold:
         raise errors.BankOnHold
     for _ in range(PLAN_TRIES):

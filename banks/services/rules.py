@@ -3,7 +3,7 @@
 from banks import errors, queries, seams
 from banks.access import Principal
 from banks.journal import Effect
-from banks.models import Bank, Change, Rule
+from banks.models import Bank, Change
 from banks.operations import Idempotency, Plan, store_errors
 from banks.services import drafts
 from banks.services.commit import Desk, run
@@ -11,6 +11,7 @@ from banks.steps import Put
 from banks.store import history, names, parse, redact, tree
 
 RULE_LENGTH = 50_000
+BOM = b"\xef\xbb\xbf"
 
 _ALLOWED_CONTROLS = "\t\n\r"
 
@@ -35,17 +36,16 @@ def set_rule(
     reason = drafts.redaction_reason(masked.labels)
 
     def planner(desk: Desk) -> Plan:
-        desk.fresh(path)
-        row = Rule.objects.filter(bank=bank, name=name).first()
-        before = row.version if row else ""
+        is_there = desk.fresh(path) is not None
+        old = desk.locked.read(path)[0] if is_there else b""
+        before = parse.version(old) if is_there else ""
         if version is not None and version != before:
-            raise errors.StaleRevision(current=queries.rule(bank, name) if row else None)
-        old = row.content.encode() if row else b""
+            raise errors.StaleRevision(current=_current(bank, name))
         data = _bytes(masked.text, old)
         plan = Plan("set rule", {"exists": data is not None})
-        if data == (old if row else None):
+        if data == (old if is_there else None):
             return plan
-        if row is not None:
+        if is_there:
             act = "replaced" if data is not None else "removed"
             plan.steps += desk.log("rule", name, revision=0, act=act, data=old, reason=None)
         plan.steps.append(Put(path, before, data))
@@ -65,6 +65,10 @@ def set_rule(
     return exists
 
 
+def _current(bank: Bank, name: str) -> queries.RuleText | None:
+    return next((rule for rule in queries.rules(bank) if rule.name == name), None)
+
+
 def earlier(bank: Bank, name: str, version: str) -> str:
     """The content of a rule at an earlier version, out of its history; "" for version "".
 
@@ -72,10 +76,11 @@ def earlier(bank: Bank, name: str, version: str) -> str:
     """
     if not version:
         return ""
-    log = seams.data_folder().bank(bank.name).history(tree.rule_history_path(name))
+    with store_errors():
+        log = seams.data_folder().bank(bank.name).history(tree.rule_history_path(name))
     for record in reversed(history.decode(log)[0]):
         if parse.version(record.data) == version:
-            return record.data.decode()
+            return record.data.removeprefix(BOM).decode()
     raise errors.Conflict("The history does not hold the earlier state any more.")
 
 
@@ -99,4 +104,4 @@ def _bytes(content: str, old: bytes) -> bytes | None:
         return None
     if parse.newline(old) == b"\r\n":
         content = content.replace("\n", "\r\n")
-    return content.encode()
+    return (BOM if old.startswith(BOM) else b"") + content.encode()

@@ -27,8 +27,8 @@ from banks.store.files import BankFolder
 from banks.store.types import Category, Severity
 from banks.store.types import Entry as Block
 
-MOST_ENTRIES = 2_000
-MOST_BYTES = 4_000_000
+MOST_ENTRIES = 20_000
+MOST_BYTES = 32_000_000
 
 
 @dataclass(slots=True)

@@ -34,6 +34,7 @@ LONGEST_NAP_S = 0.020
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 READ = os.O_RDONLY | _FILE
+_LARGEST = (1 << 63) - 1  # of a database's integer
 APPEND = os.O_RDWR | os.O_APPEND | _FILE
 CREATE_APPEND = APPEND | os.O_CREAT | os.O_EXCL
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
@@ -62,8 +63,9 @@ class Fingerprint:
 
     @classmethod
     def of(cls, status: os.stat_result) -> Self:
-        """The fingerprint in a stat answer."""
-        return cls(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        """The fingerprint in a stat answer; numbers beyond 63 bits (a time after 2262) are cut."""
+        numbers = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        return cls(*(max(-_LARGEST, min(number, _LARGEST)) for number in numbers))
 
 
 class Disk:

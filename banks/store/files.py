@@ -132,6 +132,17 @@ class DataFolder:
                 self._move(name, folder, old_dir_fd=top, new_dir_fd=trash)
         return folder
 
+    def has(self, location: str) -> bool:
+        """Whether a folder is there: a bank's name, a staged one's, or `.trash/` and a name."""
+        *above, name = location.split("/")
+        with self._top() as top:
+            try:
+                with d.descended(self._disk, top, above) as fd, d.faults(certain=True):
+                    status = d.status_of(self._disk, name, dir_fd=fd)
+            except (FileMissing, NotAFile):
+                return False
+        return d.is_folder(status)
+
     def sync(self) -> None:
         """Make the names of banks and of the trash durable: for a rename that a process left which
         was killed before it synced them. DiskFault is never certain."""

@@ -345,6 +345,17 @@ class LockedBank(BankFolder):
             raise self._changed(path, "before")
         return self.replace(path, data[:start] + data[end:], expect=fingerprint)
 
+    def truncate(self, path: str, size: int) -> None:
+        """Cut a file of ours alone (a log) at `size`, in place and durably: a full disk allows it.
+        DiskFault is never certain."""
+        with (
+            self._parent(path) as (folder, leaf),
+            d.opened(self._disk, leaf, d.APPEND, dir_fd=folder) as fd,
+            d.faults(certain=False),
+        ):
+            self._disk.ftruncate(fd, size)
+            self._disk.fdatasync(fd)
+
     def sync(self, path: str) -> None:
         """Make durable what is at that path now, a file or its absence, and its folders: for what
         a process left that was killed between a write and its sync. DiskFault is never certain."""

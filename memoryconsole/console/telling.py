@@ -104,7 +104,7 @@ def refusals_told(request: HttpRequest) -> Iterator[None]:
     """Tell a refusal on the next page."""
     try:
         yield
-    except (errors.Invalid, errors.Conflict, errors.Unavailable) as error:
+    except (errors.Conflict, errors.Unavailable) as error:
         messages.error(request, error.message)
 
 

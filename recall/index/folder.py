@@ -6,6 +6,7 @@ stock Whoosh index and its stamp.
 
 import fcntl
 import os
+import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from recall.index.stamp import replace_file, sync_folder
 
 _CURRENT = "CURRENT"
 _LOCK = "rebuild.lock"
+_NUMBERS = 1 << 48
 _FIRST_SLEEP_S = 0.001
 _LONGEST_SLEEP_S = 0.05
 
@@ -41,7 +43,9 @@ class Generations:
     def begin(self) -> int:
         """Make the empty folder of a new generation, without naming it."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        number = max(self._numbers(), default=0) + 1
+        # Drawn, not counted: a process that still reads a generation must not take another one for
+        # it, when the folder was deleted meanwhile and all begins anew.
+        number = secrets.randbelow(_NUMBERS) + 1
         self.path(number).mkdir(mode=0o700)
         return number
 

@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, reverse
+from pytest_django import Settings
 
 from banks import auth, seams
 from memoryconsole.console.urls import urlpatterns
@@ -62,6 +63,37 @@ def test_the_link_makes_an_instance_admin_and_signs_in(client: Client) -> None:
     assert set_up(client, auth.make_setup_token()) == 303
     assert User.objects.get().is_superuser
     assert signed_in(client)
+
+
+def test_the_first_account_has_the_bank_that_saves_go_to(
+    client: Client, settings: Settings
+) -> None:
+    set_up(client, auth.make_setup_token())
+    assert client.get("/")["Location"] == "/b/main/memories"
+    assert "owner" in words(client.get("/b/main/memories"))
+    assert (settings.DATA_DIR / "main" / "index.md").exists()
+
+
+def test_a_bank_that_cannot_be_made_is_told_and_the_account_is_there(
+    client: Client, settings: Settings
+) -> None:
+    settings.DATA_DIR.rmdir()
+    settings.DATA_DIR.write_text("a file where the folder should be")
+    typed = {"username": "ada", "password": PASSWORD, "again": PASSWORD}
+    answer = client.post(f"/setup/{auth.make_setup_token()}", typed, follow=True)
+    assert User.objects.get().username == "ada"
+    assert 'class="strip strip-error"' in answer.content.decode()
+
+
+def test_a_short_password_and_a_differing_one_are_told_together(client: Client) -> None:
+    typed = {"username": "ada", "password": "short", "again": "other"}
+    answer = client.post(f"/setup/{auth.make_setup_token()}", typed)
+    assert set(answer.context["form"].errors) == {"password", "again"}
+
+
+def test_the_page_of_the_first_account_promises_no_page_that_is_not_there(client: Client) -> None:
+    said = words(client.get(f"/setup/{auth.make_setup_token()}"))
+    assert not any(word in said for word in ("invite", "token", "issue"))
 
 
 def test_a_used_link_works_no_more(client: Client) -> None:

@@ -67,6 +67,7 @@ def test_a_search_ranks_and_says_so(three: list[str], browser: Browser) -> None:
     answer = browser("viewer").get("/b/ops/memories?q=leaking pumps")
     assert [row.memory.id for row in answer.context["list"].rows] == [three[0], three[2]]
     assert "2 matches, best first" in words(answer)
+    assert "1 match " in words(browser("viewer").get("/b/ops/memories?q=fired"))
     assert f"score {answer.context['list'].rows[0].score:.2f}" in words(answer)
 
 
@@ -91,6 +92,50 @@ def test_words_too_common_to_rank_are_looked_for_as_they_are(
 def test_a_filter_that_is_on_can_be_taken_away(three: list[str], browser: Browser) -> None:
     page = browser("viewer").get("/b/ops/memories?tag=pumps&tag=leaks").content.decode()
     assert 'href="?tag=leaks" aria-label="Remove filter tag pumps"' in page
+    assert '>pumps <span class="count">2</span>' in page
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("?q=zebra", "No memory of this bank fits the words."),
+        ("?tag=pumps&tag=kilns", "No memory of this bank fits all of these filters."),
+        ("?tag=pumps&q=zebra", "No memory with these filters fits the words."),
+    ],
+)
+def test_nothing_found_speaks_of_what_was_asked(
+    three: list[str], browser: Browser, query: str, told: str
+) -> None:
+    said = words(browser("viewer").get(f"/b/ops/memories{query}"))
+    assert told in said
+    assert ("filter" in said.split("Nothing matches")[1]) == ("tag" in query)
+
+
+def test_a_count_that_holds_retired_ones_is_not_compared_with_the_live_ones(
+    ops: World, three: list[str], browser: Browser
+) -> None:
+    client = browser("viewer")
+    assert "2 of 3 memories, newest first" in words(client.get("/b/ops/memories?tag=pumps"))
+    entries.delete(ops.editor, ops.bank, three[0])
+    entries.delete(ops.editor, ops.bank, three[2])
+    assert "2 memories, newest first" in words(client.get("/b/ops/memories?tag=pumps&is=retired"))
+
+
+def test_rarer_tags_are_counted_and_one_click_away(ops: World, browser: Browser) -> None:
+    for number in range(24):
+        save(ops, f"Pump {number} runs.", tags=(f"pump-{number:02}",))
+    client = browser("viewer")
+    first = client.get("/b/ops/memories?is=pinned")
+    assert "+4 more" in words(first)
+    assert "pump-23" not in words(first)
+    every = client.get("/b/ops/memories" + first.context["list"].chips.switch)
+    assert "pump-23" in words(every)
+    assert "Fewer tags" in words(every)
+    assert every.context["list"].wanted.marks == ("pinned",)
+
+
+def test_with_few_tags_there_is_no_more(three: list[str], browser: Browser) -> None:
+    assert " more" not in words(browser("viewer").get("/b/ops/memories"))
 
 
 def test_retired_memories_are_listed_only_when_asked_for(
@@ -125,6 +170,42 @@ def test_fifty_are_shown_and_the_rest_follows(ops: World, browser: Browser) -> N
     assert not set(shown(first)) & set(shown(second))
     assert second.context["list"].wanted.tags == ("service",)
     assert "Next 50" not in words(second)
+    assert "51 to 52 of 52 memories" in words(second)
+
+
+def test_a_page_says_where_it_is_though_memories_were_added(ops: World, browser: Browser) -> None:
+    for number in range(52):
+        save(ops, f"Pump {number} was serviced.")
+    client = browser("viewer")
+    following = client.get("/b/ops/memories").context["list"].next_query
+    save(ops, "Pump 77 was serviced.")
+    assert "52 to 53 of 53 memories" in words(client.get("/b/ops/memories" + following))
+
+
+def test_places_are_right_where_memories_share_their_time(ops: World, browser: Browser) -> None:
+    same = seams.now()
+    with seams.replaced(now=lambda: same):
+        for number in range(52):
+            save(ops, f"Pump {number} was serviced.")
+    client = browser("viewer")
+    following = client.get("/b/ops/memories").context["list"].next_query
+    assert "51 to 52 of 52 memories" in words(client.get("/b/ops/memories" + following))
+
+
+def test_a_short_list_does_not_say_twice_how_long_it_is(three: list[str], browser: Browser) -> None:
+    assert "of 3" not in words(browser("viewer").get("/b/ops/memories"))
+
+
+def test_the_end_of_the_list_is_no_failed_search(ops: World, browser: Browser) -> None:
+    for number in range(51):
+        save(ops, f"Pump {number} was serviced.")
+    client = browser("viewer")
+    first = client.get("/b/ops/memories").context["list"]
+    oldest = client.get("/b/ops/memories" + first.next_query).context["list"].rows[0].memory
+    entries.delete(ops.editor, ops.bank, oldest.id)
+    said = words(client.get("/b/ops/memories" + first.next_query))
+    assert "The list ends before this" in said
+    assert "Nothing matches" not in said
 
 
 def test_an_empty_bank_says_what_a_memory_is(ops: World, browser: Browser) -> None:
@@ -168,6 +249,42 @@ def test_a_known_text_is_no_error_but_was_seen_once_more(ops: World, browser: Br
     )
 
 
+def test_two_clicks_on_save_are_one_save(ops: World, browser: Browser) -> None:
+    client = browser("editor")
+    once = client.get("/b/ops/memories/new").context["form"]["once"].value()
+    first, second = (add(client, "Shed two holds the fans.", once=once) for _ in range(2))
+    memory = second.context["told"].memory
+    assert memory == first.context["told"].memory
+    assert memory.corroboration == 0
+    assert "Saved." in words(second)
+
+
+def test_the_same_text_from_another_form_was_seen_once_more(ops: World, browser: Browser) -> None:
+    client = browser("editor")
+    for _ in range(2):
+        once = client.get("/b/ops/memories/new").context["form"]["once"].value()
+        answer = add(client, "Shed two holds the fans.", once=once)
+    assert answer.context["told"].memory.corroboration == 1
+
+
+def test_other_words_on_a_page_that_was_sent_before_are_another_memory(
+    ops: World, browser: Browser
+) -> None:
+    client = browser("editor")
+    once = client.get("/b/ops/memories/new").context["form"]["once"].value()
+    add(client, "Shed two holds the fans.", once=once)
+    answer = add(client, "Shed two holds the belts.", once=once)
+    assert answer.context["told"].memory.text == "Shed two holds the belts."
+    assert ops.bank.entries.count() == 2
+
+
+def test_a_refused_save_can_be_repeated_with_the_same_form(ops: World, browser: Browser) -> None:
+    client = browser("editor")
+    refused = add(client, "a\n---\nb", once="0f" * 16)
+    assert refused.context["form"]["once"].value() == "0f" * 16
+    assert add(client, "a and b", once="0f" * 16).context["told"].memory.text == "a and b"
+
+
 def test_a_refused_text_comes_back_with_the_reason(ops: World, browser: Browser) -> None:
     answer = add(browser("editor"), "first line\n---\nlast line", tags="fans")
     assert answer.status_code == 422
@@ -209,6 +326,13 @@ def test_the_start_leads_to_the_bank_looked_at_last(ops: World, browser: Browser
     assert client.get("/")["Location"] == "/b/ops/memories"
 
 
+def test_at_first_the_start_leads_to_the_default_bank(ops: World, browser: Browser) -> None:
+    banks.create(ops.admin, "annex")
+    banks.create(ops.admin, "main")
+    assert browser("admin").get("/")["Location"] == "/b/main/memories"
+    assert browser("viewer").get("/")["Location"] == "/b/ops/memories"
+
+
 def test_a_bank_looked_at_last_that_is_gone_is_forgotten(ops: World, browser: Browser) -> None:
     client = browser("viewer")
     client.cookies["bank"] = "elsewhere"
@@ -223,6 +347,7 @@ def test_without_a_bank_an_admin_is_offered_the_first_one(client: Client) -> Non
     made = client.post("/banks/new", {"name": "main", "description": "All of it"})
     assert made["Location"] == "/b/main/memories"
     assert Bank.objects.get().description == "All of it"
+    assert "Bank main made." in words(client.get(made["Location"]))
 
 
 def test_who_may_not_create_banks_is_told_whom_to_ask(ops: World, browser: Browser) -> None:

@@ -10,7 +10,9 @@ from banks import queries, sync
 from banks.queries import Memory
 from banks.services import entries
 from banks.services.drafts import Patch
+from tests import byhand
 from tests.builders import World, save
+from tests.byhand import FACTS, block
 from tests.console.conftest import Browser, words
 
 
@@ -65,6 +67,43 @@ def test_the_history_tells_what_each_revision_changed(
     assert [step.revision.act for step in steps] == ["pinned", "updated", "created"]
     assert "<del>seal</del><ins>flange</ins>" in answer.content.decode()
     assert "updated by owner" in words(answer)
+
+
+def edit_by_hand(leak: Memory, settings: Settings, text: str) -> None:
+    """Change the text in the file, not the summary above it."""
+    file = settings.DATA_DIR / "ops" / leak.path
+    file.write_text(file.read_text().replace(f"\n\n{leak.text}\n", f"\n\n{text}\n"))
+
+
+def test_a_change_by_hand_is_told_once_and_changes_only_what_it_changed(
+    ops: World, leak: Memory, editor: Client, settings: Settings
+) -> None:
+    edit_by_hand(leak, settings, "Pump 1 leaks at the gasket.")
+    sync.reload(ops.bank)
+    answer = editor.get(page(leak))
+    said = words(answer)
+    assert "r0 , changed by hand in the file current" in said
+    assert "disk" not in said
+    assert answer.context["told"].steps[0].changes == []
+    assert now(ops, leak).summary == leak.summary
+
+
+def test_a_summary_that_somebody_wrote_is_a_change(
+    ops: World, leak: Memory, editor: Client
+) -> None:
+    entries.update(ops.owner, ops.bank, leak.id, Patch(summary="Where pump 1 leaks"))
+    said = words(editor.get(page(leak)))
+    assert "Summary: Pump 1 leaks at the seal. Where pump 1 leaks" in said
+
+
+def test_what_a_memory_is_about_has_one_name(ops: World, editor: Client) -> None:
+    memory = save(ops, "Pump 1 leaks.", entities=("pump 1",)).memory
+    entries.update(ops.owner, ops.bank, memory.id, Patch(entities=("pump 2",)))
+    assert "About: pump 1 pump 2" in words(editor.get(page(memory)))
+    for address in (page(memory), page(memory, "/edit"), "/b/ops/memories/new"):
+        said = words(editor.get(address))
+        assert "About" in said
+        assert "Entities" not in said
 
 
 def test_a_long_history_shows_its_newest_part_first(
@@ -181,6 +220,23 @@ def test_a_hand_edit_of_the_file_is_met_too(
     answer = editor.post(page(leak, "/edit"), typed(leak, text="Pump 1 leaks at the inlet."))
     assert answer.status_code == 409
     assert "<del>seal</del><ins>gasket</ins>" in answer.content.decode()
+    assert "The memory was changed by hand in the file just now." in words(answer)
+
+
+def test_two_clicks_on_save_of_an_edit_are_no_clash(
+    ops: World, leak: Memory, editor: Client
+) -> None:
+    sent = typed(leak, text="Pump 1 leaks at the flange.", tags="leaks")
+    for _ in range(2):
+        assert editor.post(page(leak, "/edit"), sent)["Location"] == page(leak)
+    assert now(ops, leak).revision == 1
+
+
+def test_an_old_form_in_which_nothing_was_typed_is_shown_what_is_new(
+    ops: World, leak: Memory, editor: Client
+) -> None:
+    entries.update(ops.owner, ops.bank, leak.id, Patch(text="Pump 1 leaks at the flange."))
+    assert editor.post(page(leak, "/edit"), typed(leak)).status_code == 409
 
 
 def test_an_edit_of_another_memory_in_the_same_file_is_no_conflict(
@@ -240,5 +296,32 @@ def test_a_page_that_is_out_of_date_changes_nothing(
 def test_a_replaced_memory_names_its_successor(ops: World, leak: Memory, editor: Client) -> None:
     successor = save(ops, "Pump 1 has a new seal.").memory
     entries.supersede(ops.editor, ops.bank, leak.id, successor.id)
-    assert f'href="{page(successor)}"' in editor.get(page(leak)).content.decode()
-    assert f'href="{page(leak)}"' in editor.get(page(successor)).content.decode()
+    old, new = editor.get(page(leak)), editor.get(page(successor))
+    assert f'<a href="{page(successor)}" dir="auto">{successor.text}</a>' in old.content.decode()
+    assert f'<a href="{page(leak)}" dir="auto">{leak.text}</a>' in new.content.decode()
+    assert f"by “ {successor.text} ”. Agents see that one instead." in words(old)
+    assert f"Replaces {leak.text} {leak.id}" in words(new)
+
+
+def test_a_pointer_to_what_is_not_there_is_no_link(ops: World, editor: Client) -> None:
+    byhand.write(FACTS, block("m1", "Pump 1 runs", "supersedes: m9"))
+    sync.reload(ops.bank)
+    answer = editor.get("/m/ops/m1")
+    assert "Replaces m9 not in this bank" in words(answer)
+    assert "/m/ops/m9" not in answer.content.decode()
+
+
+@pytest.mark.parametrize("dead", [False, True])
+def test_a_restored_memory_whose_successor_is_live_says_so(
+    ops: World, leak: Memory, editor: Client, *, dead: bool
+) -> None:
+    successor = save(ops, "Pump 1 has a new seal.").memory
+    entries.supersede(ops.editor, ops.bank, leak.id, successor.id)
+    if dead:
+        entries.delete(ops.editor, ops.bank, successor.id)
+    sent = {"version": now(ops, leak).version}
+    answer = editor.post(page(leak, "/restore"), sent, follow=True)
+    said = words(answer)
+    assert "Restored. Agents see it again." in said
+    assert (f"Its successor {successor.id} is live too" in said) == (not dead)
+    assert (f'href="{page(successor)}">Open it' in answer.content.decode()) == (not dead)

@@ -77,7 +77,7 @@ def test_an_error_of_no_family_is_found_out() -> None:
         (InvalidName("Too long.", field="bank"), 422, "invalid_name"),
         (FolderMoved("gone"), 404, "bank_not_found"),
         (DiskFault("no", certain=True, errno_name="EIO"), 503, "store_fault"),
-        (FileChanged("planned again"), 500, "internal_error"),
+        (FileChanged("planned again"), 503, "store_busy"),
         (ZeroDivisionError("/srv/secret/path"), 500, "internal_error"),
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, Exception) else str(each),

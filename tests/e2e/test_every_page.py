@@ -49,6 +49,13 @@ def pages(server: Server, chromium: Browser) -> dict[str, str]:
         watched.open(found["long word"] + "/edit")
         watched.page.get_by_label("Text").fill("y" * 1_900)
         watched.page.get_by_role("button", name="Save").click()
+        watched.open("/b/kilns/memories/new?category=procedure")
+        watched.page.get_by_label("Title").fill("Light the burner")
+        steps = "## Steps\n\n### First\n\nOpen the <b>valve</b>.\n\n```\n# not a heading\n```"
+        watched.page.get_by_label("Text").fill(steps)
+        watched.page.get_by_role("button", name="Save").click()
+        watched.page.wait_for_url("**/m/kilns/*")
+        found["procedure"] = watched.page.url.removeprefix(server.url)
     found["edit"] = found["markup"] + "/edit"
     return found
 
@@ -107,9 +114,25 @@ def test_refused_forms_and_clashes_keep_the_rules(
     assert problems(signed_in) == []
     signed_in.open(pages["edit"])
     page.locator("[name=base]").evaluate("field => { field.value = '0123456789abcdef' }")
+    page.get_by_label("Text").fill("Something else.")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("It changed while you were editing")
     assert problems(signed_in) == []
+
+
+def test_the_box_of_a_new_procedure_shows_all_five_sections(
+    pages: dict[str, str], signed_in: Watched
+) -> None:
+    signed_in.open(pages["new procedure"])
+    hidden = "box => box.scrollHeight - box.clientHeight"
+    assert signed_in.page.get_by_label("Text").evaluate(hidden) == 0
+
+
+def test_no_link_on_the_list_is_without_words(pages: dict[str, str], signed_in: Watched) -> None:
+    signed_in.open(pages["list"])
+    links = signed_in.page.locator(".row-main > a, .row-title a").all_inner_texts()
+    assert len(links) == signed_in.page.locator(".row").count()
+    assert all(links)
 
 
 @pytest.mark.parametrize("size", [PHONE, NARROW], ids=["390", "320"])
@@ -142,6 +165,9 @@ def test_markup_in_a_memory_does_nothing(pages: dict[str, str], signed_in: Watch
     for address in (pages["list"], pages["markup"], pages["edit"]):
         signed_in.open(address)
         assert signed_in.page.locator("main img, main b, main script").count() == 0
+    signed_in.open(pages["procedure"])
+    assert signed_in.page.locator("main b").count() == 0
+    expect(signed_in.page.locator(".memory-text h2")).to_have_count(5)
     signed_in.open(pages["markup"])
     text = signed_in.page.locator(".memory-text")
     expect(text).to_have_text('</pre><img src=x onerror=alert(1)><b hx-get="/x">{{ 7|add:7 }}</b>')

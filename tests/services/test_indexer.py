@@ -108,7 +108,7 @@ def test_a_stamp_that_cannot_be_trusted_means_rebuild(
     rewrite_stamp(world, **wrong)
     save(world, "Kiln 6 is cold.")
     assert len(found(world, "kiln")) == 3
-    assert generation(world) > before
+    assert generation(world) != before
 
 
 def test_an_older_format_means_rebuild_though_nothing_changed(world: World) -> None:
@@ -117,7 +117,7 @@ def test_an_older_format_means_rebuild_though_nothing_changed(world: World) -> N
     before = generation(world)
     rewrite_stamp(world, version="0/en")
     assert len(found(world, "kiln")) == 1
-    assert generation(world) > before
+    assert generation(world) != before
 
 
 def test_a_damaged_segment_is_found_out_and_repaired(world: World) -> None:

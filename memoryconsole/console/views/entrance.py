@@ -2,6 +2,8 @@
 
 from django.conf import settings
 from django.contrib import auth as django_auth
+from django.contrib import messages
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
@@ -9,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from banks import auth, errors
 from banks.services import banks
+from banks.store.errors import StoreError
 from memoryconsole import throttle
 from memoryconsole.console.context import (
     THEME_COOKIE,
@@ -19,8 +22,7 @@ from memoryconsole.console.context import (
     safe_next,
 )
 from memoryconsole.console.forms import SetupForm, SignInForm
-from memoryconsole.console.telling import refusals_told
-from memoryconsole.errors import status_of
+from memoryconsole.errors import status_of, translated
 
 WRONG = "That name and password do not fit together."
 
@@ -45,11 +47,19 @@ def _set_up(request: HttpRequest, token: str, form: SetupForm) -> bool:
         typed = form.cleaned_data
         user = auth.use_setup_token(token, typed["username"], typed["password"])
         django_auth.login(request, user)
-        with refusals_told(request):  # the account is made: what fails now is told on the next page
-            banks.create(auth.principal_of(user), settings.DEFAULT_BANK)
+        _make_default_bank(request, user)
         return True
 
     return bool(form.attempt(make))
+
+
+def _make_default_bank(request: HttpRequest, user: User) -> None:
+    """The bank that the first save goes to. The account stands: a failure is told, and the next
+    page offers to make a bank."""
+    try:
+        banks.create(auth.principal_of(user), settings.DEFAULT_BANK)
+    except (errors.DomainError, StoreError) as error:
+        messages.error(request, translated(error).message)
 
 
 @never_cache
