@@ -72,7 +72,7 @@ def import_folder(
     """Import a folder into the bank `name`, new or there.
 
     Raises Invalid, TooLarge (nothing to import, too much), Forbidden, NameTaken, BankNotFound,
-    StoreBusy, StoreFault; nothing is written then, or up to the last 2,000 entries of a bank that
+    StoreBusy, StoreFault; nothing is written then, or up to the last 20,000 entries of a bank that
     was there: repeat the call.
     """
     with store_errors():

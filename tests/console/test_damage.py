@@ -60,7 +60,9 @@ def test_another_file_than_one_of_entries_is_told_too(ops: World, browser: Brows
     assert "bank.yaml cannot be read in full" in words(browser("viewer").get(LIST))
 
 
-@pytest.mark.parametrize("line", ["superseded_by: m9", "supersedes: m1", "colour: red"])
+@pytest.mark.parametrize(
+    "line", ["superseded_by: m9", "supersedes: m1", "supersedes: m9", "source: somebody"]
+)
 def test_an_entry_that_is_read_all_the_same_gives_no_warning(
     ops: World, browser: Browser, line: str
 ) -> None:
@@ -71,7 +73,10 @@ def test_an_entry_that_is_read_all_the_same_gives_no_warning(
     assert "cannot be read" not in said
 
 
-def test_a_narrowed_list_is_not_about_the_whole_bank(ops: World, browser: Browser) -> None:
+@pytest.mark.parametrize("query", ["?q=pump", "?is=pinned", "?is=retired"])
+def test_a_narrowed_list_is_not_about_the_whole_bank(
+    ops: World, browser: Browser, query: str
+) -> None:
     byhand.write(FACTS, f"{block('m1', 'Pump 1 runs')}\n{broken('m2')}")
     sync.reload(ops.bank)
-    assert "cannot be read" not in words(browser("viewer").get(f"{LIST}?q=pump"))
+    assert "cannot be read" not in words(browser("viewer").get(LIST + query))

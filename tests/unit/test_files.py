@@ -814,3 +814,33 @@ def test_the_names_of_banks_and_trash_are_synced_with_and_without_a_trash(tmp_pa
     (tmp_path / ".trash").mkdir()
     data.sync()
     assert len(synced) == 3
+
+
+def test_a_folder_is_there_or_not_wherever_it_may_lie(tmp_path: Path) -> None:
+    data = DataFolder(tmp_path)
+    (tmp_path / "ops").mkdir()
+    (tmp_path / "file").write_text("x")
+    assert data.has("ops")
+    assert not data.has("file")
+    assert not data.has("other")
+    assert not data.has(".trash/ops-1")
+    (tmp_path / ".trash" / "ops-1").mkdir(parents=True)
+    assert data.has(".trash/ops-1")
+
+
+def test_a_log_is_cut_in_place_and_made_to_last(tmp_path: Path) -> None:
+    synced: list[int] = []
+
+    class Counting(Disk):
+        def fdatasync(self, fd: int) -> None:
+            synced.append(fd)
+
+    folder = tmp_path / "ops"
+    folder.mkdir()
+    (folder / "a.log").write_bytes(b"one two")
+    before = (folder / "a.log").stat().st_ino
+    with DataFolder(tmp_path, Counting()).bank("ops").lock(0) as locked:
+        locked.truncate("a.log", 3)
+    assert (folder / "a.log").read_bytes() == b"one"
+    assert (folder / "a.log").stat().st_ino == before
+    assert len(synced) == 1
