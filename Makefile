@@ -49,7 +49,7 @@ worker: setup ## one more background worker
 	@exec $(MANAGE) worker
 
 test: setup-dev ## tests without browser and crash tests
-	$(PYTEST) -n 2 --dist loadscope --ignore tests/e2e --ignore tests/crash $(ARGS)
+	$(PYTEST) -n 2 --dist worksteal --ignore tests/e2e --ignore tests/crash $(ARGS)
 
 test-fast: setup-dev ## pure tests only
 	$(PYTEST) tests/unit tests/property $(ARGS)

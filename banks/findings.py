@@ -47,13 +47,29 @@ def problems(bank: Bank) -> list[Finding]:
 
     Lines are those of the files as they are now; only files with something wrong are read.
     """
-    found: dict[str, list[tuple[int | None, types.Problem]]] = {}
-    for path, told in (
-        SourceFile.objects.filter(bank=bank).exclude(problems=[]).values_list("path", "problems")
-    ):
-        found.setdefault(path, []).extend(map(_stored, told))
+    found = _of_files(bank)
     for path, position, problem in _of_entries(bank):
         found.setdefault(path, []).append((position, problem))
+    return _told(bank, found)
+
+
+def unreadable(bank: Bank) -> list[Finding]:
+    """What no entry or rule could be read from, by path and line; cheap at every size."""
+    return _told(bank, _of_files(bank))
+
+
+_Found = dict[str, list[tuple[int | None, types.Problem]]]
+
+
+def _of_files(bank: Bank) -> _Found:
+    files = SourceFile.objects.filter(bank=bank).exclude(problems=[])
+    return {
+        path: [_stored(each) for each in told]
+        for path, told in files.values_list("path", "problems")
+    }
+
+
+def _told(bank: Bank, found: _Found) -> list[Finding]:
     folder = seams.data_folder().bank(bank.name)
     findings = [
         Finding(path, line, problem.code, problem.message, problem.severity, bank.name)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from banks import errors, rows, seams
-from banks.models import Bank, Entry, SourceFile
+from banks.models import Bank, Change, Entry, SourceFile
 from banks.operations import store_errors
 from banks.queries import Memory, find, memory_of, milliseconds
 from banks.store import history, names, parse, tree, types
@@ -48,12 +48,19 @@ def of_entry(bank: Bank, key: str) -> list[Revision]:
             continue
         told = memory_of(bank, value, [])
         if number == 0:
-            shown.append(Revision(revision, told.created_at, "", "created", None, told))
+            maker = _maker(bank, entry_id)
+            shown.append(Revision(revision, told.created_at, maker, "created", None, told))
         else:
             by = records[number - 1]
             at = milliseconds(by.at)
             shown.append(Revision(revision, at, by.actor, by.act, by.reason, told))
     return shown[::-1]
+
+
+def _maker(bank: Bank, entry_id: str) -> str:
+    """Who created the entry, as far as the journal knows; "" when it came before it."""
+    created = Change.objects.filter(bank=bank, key=entry_id, action=Change.Action.CREATED)
+    return created.order_by("seq").values_list("actor", flat=True).first() or ""
 
 
 def _row_or_none(bank: Bank, key: str) -> Entry | None:

@@ -290,10 +290,12 @@ def reload(bank: Bank, *, accept: bool = False) -> None:
 
 def discover() -> None:
     """Adopt banks that are on disk and in no row: they belong to the instance admins."""
-    moves.heal()
-    if _unknown():
+    with operations.store_errors():
+        moves.heal()
+        if not _unknown():
+            return
         # Another process may be adopting the same ones, or making one: one of us at a time.
-        with operations.store_errors(), seams.data_folder().lock(LOCK_TIMEOUT_S):
+        with seams.data_folder().lock(LOCK_TIMEOUT_S):
             for name in _unknown():
                 _alone(_adopt, name)
 

@@ -4,14 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
-from banks import links
 from banks.findings import Finding
 from banks.store import tree
 from banks.store.types import Severity
 
 SHOWN = 5
-# Entries whose pointers lead nowhere: they are read and listed.
-READABLE = {links.DANGLING, links.SELF, links.LOOP, "half_link"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +28,7 @@ class Damage:
 
 def damages(found: Iterable[Finding]) -> list[Damage]:
     """Those of the findings (sorted by path) that hide something, file by file."""
-    hiding = (
-        each for each in found if each.severity is Severity.PROBLEM and each.code not in READABLE
-    )
+    hiding = (each for each in found if each.severity is Severity.PROBLEM)
     told = []
     for path, places in groupby(hiding, key=lambda each: each.path):
         every = list(places)

@@ -134,7 +134,7 @@ def listing(principal: Principal, name: str, wanted: Wanted) -> Listing:
         first=first,
         next_query=following,
         notice=notice,
-        damages=damages(findings.problems(bank)) if wanted.is_whole else [],
+        damages=damages(findings.unreadable(bank)),
     )
 
 

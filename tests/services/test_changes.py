@@ -225,7 +225,7 @@ def test_history_holds_every_state_of_a_memory(world: World) -> None:
         (3, "deleted", "user:admin", "sold", "4 bar", True),
         (2, "pinned", "user:admin", None, "4 bar", True),
         (1, "updated", "user:editor", None, "4 bar", False),
-        (0, "created", "", None, "3 bar", False),
+        (0, "created", "user:editor", None, "3 bar", False),
     ]
 
 

@@ -99,7 +99,7 @@ def test_a_good_edit_is_found_and_the_old_block_is_in_the_history(world: World) 
     told = revisions.of_entry(world.bank, saved.id)
     assert [(each.act, each.actor, each.memory.text) for each in told] == [
         ("changed on disk", "disk", "Pump 1 is green"),
-        ("created", "", "Pump 1 is blue"),
+        ("created", "user:editor", "Pump 1 is blue"),
     ]
 
 
