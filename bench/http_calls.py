@@ -54,9 +54,12 @@ def _measure(client: Client, bank: str, ids: list[str]) -> dict[str, float]:
         }
         timed("read one row", "GET", f"/memories/{one}?bank={bank}")
         timed("recall", "POST", "/recall", query)
+        timed("list of 50", "GET", f"/memories?bank={bank}&limit=50")
+    for number in range(ROUNDS):
+        one = ids[number * 37 % len(ids)]
+        query = {"bank": bank, "query": f"what does unit {number} say of the tank"}
         timed("save", "POST", "/memories", {"bank": bank, "text": f"New in {bank}: {number}"})
         timed("recall after a save", "POST", "/recall", query)
-        timed("list of 50", "GET", f"/memories?bank={bank}&limit=50")
         timed("pin", "POST", f"/memories/{one}/pin", {"bank": bank, "pinned": True})
     return {name: statistics.median(each) for name, each in times.items()}
 

@@ -93,6 +93,7 @@ def listing(principal: Principal, name: str, wanted: Wanted) -> Listing:
     bank = open_bank(principal, name, Role.VIEWER, Scope.MEMORY_READ)
     shown = place(principal, name)
     offered = chips(wanted, queries.tags(bank))
+    damaged = damages(findings.unreadable(bank))
     notice = ""
     if wanted.q:
         found = recall_services.recall(
@@ -113,6 +114,7 @@ def listing(principal: Principal, name: str, wanted: Wanted) -> Listing:
                 chips=offered,
                 notice=_behind(found.index.lag),
                 is_ranked=True,
+                damages=damaged,
             )
         notice = NOT_RANKED[found.retrieval]
     filters = replace(wanted.filters, text=wanted.q)
@@ -134,7 +136,7 @@ def listing(principal: Principal, name: str, wanted: Wanted) -> Listing:
         first=first,
         next_query=following,
         notice=notice,
-        damages=damages(findings.unreadable(bank)),
+        damages=damaged,
     )
 
 
