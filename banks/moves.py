@@ -6,6 +6,7 @@ its step, so that whoever heals it needs nothing else.
 
 import logging
 import uuid
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -17,6 +18,8 @@ from banks.models import Bank, Operation, SourceFile
 from banks.store import tree
 from banks.store.errors import LockTimeout, StoreError
 from banks.store.files import STAGE_PREFIX, BankFolder, DataFolder
+
+PORTION_BYTES = 1_000_000
 
 logger = logging.getLogger(__name__)
 
@@ -78,17 +81,31 @@ def close_move(operation: Operation, data: DataFolder) -> None:
 
 
 def project_all(bank: Bank, folder: BankFolder, *, actor: str) -> None:
-    """Rows and journal of all files of a folder, one file a transaction, so that a large bank
-    does not keep every other writer waiting."""
-    known = SourceFile.objects.filter(bank=bank).values_list("path", flat=True)
-    seen = [path for path in folder.look() if not tree.is_router(path)]
-    for path in sorted({*known, *seen}):
-        result = surveys.take(bank, folder, [path])
+    """Rows and journal of all files of a folder, a megabyte of them a transaction, so that a large
+    bank does not keep every other writer waiting."""
+    sizes = dict.fromkeys(SourceFile.objects.filter(bank=bank).values_list("path", flat=True), 0)
+    sizes |= {path: seen.size for path, seen in folder.look().items() if not tree.is_router(path)}
+    for paths in _portions(sizes):
+        result = surveys.take(bank, folder, paths)
         with transaction.atomic():
             deltas = projection.write(bank, result, missing={}, look_again={})
             effects = projection.found_on_disk(d for d in deltas if d.target != "bank")
             if effects:
                 journal.record(bank, effects, actor=actor, at=seams.now())
+
+
+def _portions(sizes: dict[str, int]) -> Iterator[list[str]]:
+    """The paths in their order, in lists of files that are about a megabyte together."""
+    portion: list[str] = []
+    total = 0
+    for path in sorted(sizes):
+        if portion and total + sizes[path] > PORTION_BYTES:
+            yield portion
+            portion, total = [], 0
+        portion.append(path)
+        total += sizes[path]
+    if portion:
+        yield portion
 
 
 def is_moving(bank: Bank) -> bool:
