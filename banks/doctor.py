@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from django.db.models import Count, Max, Min
 
-from banks import links, seams, sync
+from banks import links, operations, seams, sync
 from banks.findings import IGNORED, Finding, problems, secrets
 from banks.models import Bank, Change, Entry, EntryTag, Operation, Rule, SourceFile
 from banks.rows import row_of
@@ -157,10 +157,19 @@ def stale_rows(bank: Bank) -> list[Finding]:
         return [Finding("", 0, error.code, error.message, bank=bank.name)]
     message = "The rows of this file are not what it says."
     findings = [Finding(path, 0, "stale_rows", message, bank=bank.name) for path in suspects]
+    findings += _missing_for_long(bank)
     if links.unsettled(bank):
         message = "Which memories are live is not what their pointers say."
         findings.append(Finding("", 0, "stale_links", message, bank=bank.name))
     return findings
+
+
+def _missing_for_long(bank: Bank) -> list[Finding]:
+    """Files whose memories are listed and cannot be read: something else stands in their place."""
+    rows = Entry.objects.filter(bank=bank, missing_since__lt=seams.now() - STUCK)
+    message = "Its memories are listed, but the file cannot be read: put it back."
+    paths = rows.values_list("file__path", flat=True).distinct().order_by("file__path")
+    return [Finding(path, 0, "unreachable", message, bank=bank.name) for path in paths]
 
 
 def _differs(bank: Bank, folder: BankFolder, path: str) -> bool:
@@ -229,7 +238,7 @@ def _plain(value: object) -> object:
 def _operations() -> Check:
     """Writes that neither ended nor were ended by the next holder of the lock."""
     old = Operation.objects.filter(
-        state=Operation.State.PENDING, created_at__lt=seams.now() - STUCK
+        state__in=operations.UNENDED, created_at__lt=seams.now() - STUCK
     ).select_related("bank")
     findings = [
         Finding("", 0, "pending", f"The operation {each.act} has not ended.", bank=each.bank.name)

@@ -8,7 +8,7 @@ from django.db import connection
 
 from banks import seams
 from banks.models import Bank
-from banks.store.errors import LockTimeout
+from banks.store.errors import FolderMoved, LockTimeout
 from banks.store.files import LockedBank
 
 NAP_S = 0.01
@@ -18,13 +18,22 @@ NAP_S = 0.01
 def locked(bank: Bank, timeout_s: float) -> Iterator[LockedBank]:
     """Holds the bank for writing, across threads, processes and machines; 0 s = one try.
 
-    Raises LockTimeout, FolderMoved.
+    Raises LockTimeout; FolderMoved when the bank was trashed or renamed since it was loaded: the
+    folder of its old name may be another bank's by now.
     """
     with (
         seams.data_folder().bank(bank.name).lock(timeout_s) as folder,
         _advisory_lock(bank, timeout_s),
     ):
+        if not is_current(bank):
+            raise FolderMoved("The bank was moved meanwhile.")
         yield folder
+
+
+def is_current(bank: Bank) -> bool:
+    """Whether the bank still has the name it was loaded with, and is not in the trash."""
+    rows = Bank.objects.filter(pk=bank.pk, name=bank.name)
+    return rows.exclude(state=Bank.State.TRASHED).exists()
 
 
 @contextmanager

@@ -73,9 +73,9 @@ def close_move(operation: Operation, data: DataFolder) -> None:
         project_all(bank, data.bank(becomes["name"]), actor=operation.actor)
 
     def write_rows() -> None:
-        for field, value in becomes.items():
+        for field, value in {**becomes, "hold": ""}.items():
             setattr(bank, field, value)
-        bank.save(update_fields=list(becomes))
+        bank.save(update_fields=[*becomes, "hold"])
 
     operations.close(bank, operation, [], write_rows, now=now)
 

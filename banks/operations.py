@@ -11,7 +11,7 @@ operation: something of it on disk, then the rest is done; nothing of it, then i
 import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -26,6 +26,7 @@ from banks.store import history, tree
 from banks.store.errors import (
     DiskFault,
     FileChanged,
+    FileMissing,
     FolderMoved,
     InvalidContent,
     InvalidName,
@@ -193,8 +194,7 @@ def _take_back(locked: LockedBank, operation: Operation, done: Sequence[Step]) -
     """Undo these steps and drop the operation. What the disk does not let us undo now is undone
     by the next holder of the lock: the caller was told that nothing was changed."""
     try:
-        for step in reversed(done):
-            step.undo(locked)
+        _undo(locked, done)
     except StoreError:
         logger.warning("operation is taken back later uid=%s", operation.uid, exc_info=True)
         Operation.objects.filter(pk=operation.pk, state=Operation.State.PENDING).update(
@@ -202,6 +202,13 @@ def _take_back(locked: LockedBank, operation: Operation, done: Sequence[Step]) -
         )
         return
     drop(operation)
+
+
+def _undo(locked: LockedBank, done: Sequence[Step]) -> None:
+    """Take back what is on disk of these steps, the last one first."""
+    for step in reversed(done):
+        with suppress(FileMissing, NotAFile):
+            step.undo(locked)
 
 
 def drop(operation: Operation) -> None:
@@ -256,9 +263,8 @@ def heal(bank: Bank, locked: LockedBank, *, now: datetime) -> None:
     )
     for operation in left:
         if operation.state == Operation.State.REFUSED:
-            inspected = [step.inspect(locked) for step in steps.load(operation.steps)]
-            done = [step for mark, step in inspected if mark is Mark.DONE]
-            _take_back(locked, operation, done)
+            _undo(locked, steps.load(operation.steps))
+            drop(operation)
         else:
             finish_pending(bank, locked, operation, now=now)
     if left:

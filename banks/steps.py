@@ -68,12 +68,21 @@ class Append:
         return locked.append(self.path, self.bytes_after(tail), offset=self.offset or 0)
 
     def undo(self, locked: LockedBank) -> None:
-        """Take the blocks back."""
+        """Take the blocks back, wherever they stand now; what somebody changed stays."""
         data, fingerprint = locked.read(self.path)
-        if self.offset is None:
+        ours = {parse.version(block) for _, block in self.blocks}
+        left = data
+        for span in reversed(parse.spans(data)):
+            if parse.version(data[span.start : span.end]) in ours:
+                left = left[: span.start].rstrip(b"\r\n") + left[span.end :]
+        if left == data:
+            return
+        if self.offset is None and not left.strip():
             locked.remove(self.path, expect=fingerprint)
             return
-        locked.cut(self.path, self.offset, len(data))
+        before = data[: self.offset or 0]
+        whole = before if before.rstrip() == left.rstrip() else left
+        locked.replace(self.path, whole, expect=fingerprint)
 
     def inspect(self, locked: LockedBank) -> tuple[Mark, "Append"]:
         """The mark, and the step that is left to do (same blocks, or the ones not there)."""
@@ -190,14 +199,22 @@ class Edit:
         return locked.replace(self.path, data, expect=fingerprint)
 
     def undo(self, locked: LockedBank) -> None:
-        """Put the old blocks back, out of their history (written just before this step)."""
+        """Put the old blocks back, out of their history (written just before this step), wherever
+        the new ones stand now. One that somebody changed, or whose history is gone, stays."""
+        data, _ = locked.read(self.path)
+        places = {
+            parse.version(data[span.start : span.end]): position
+            for position, span in enumerate(parse.spans(data))
+        }
         wanted = {}
         for each in self.swaps:
-            log = locked.history(tree.history_path(each.key))
-            records, _ = history.decode(log)
-            old = next(r.data for r in reversed(records) if parse.version(r.data) == each.old)
-            wanted[each.position] = (parse.version(each.block), old)
-        self._swap(locked, wanted)
+            new = parse.version(each.block)
+            records, _ = history.decode(locked.history(tree.history_path(each.key)))
+            old = [r.data for r in records if parse.version(r.data) == each.old]
+            if new in places and old:
+                wanted[places[new]] = (new, old[-1])
+        if wanted:
+            self._swap(locked, wanted)
 
     def inspect(self, locked: LockedBank) -> tuple[Mark, "Edit"]:
         """The mark, and the swaps that are left to do at the places where the blocks are now."""
@@ -242,11 +259,12 @@ class Log:
         return locked.append(self.path, self.data, offset=self.offset or 0)
 
     def undo(self, locked: LockedBank) -> None:
-        """Take the record back."""
-        if self.offset is None:
+        """Take the record back, if it is the last one still."""
+        log = locked.history(self.path)
+        if log == self.data:
             locked.remove(self.path, expect=locked.tail(self.path, 0)[1])
-        else:
-            locked.truncate(self.path, self.offset)
+        elif log.endswith(self.data):
+            locked.truncate(self.path, len(log) - len(self.data))
 
     def inspect(self, locked: LockedBank) -> tuple[Mark, "Log"]:
         """The mark, and the step to do at the log's end as it is now, a torn tail cut off."""
@@ -255,8 +273,7 @@ class Log:
         except NotAFile:
             return Mark.FOREIGN, self
         if self.data in log:
-            place = log.rindex(self.data)
-            return Mark.DONE, Log(self.path, place or self.offset, self.data)
+            return Mark.DONE, self
         _, whole = history.decode(log)
         if whole < len(log):
             locked.truncate(self.path, whole)

@@ -68,7 +68,8 @@ def look(bank: Bank, *, force: bool = False) -> None:
         pause = max(LOOK_EVERY_S, LOOK_SHARE * (time.monotonic() - started))
         _next_look[bank.pk] = time.monotonic() + pause
     except FolderMoved:
-        if not moves.heal() and not moves.is_moving(bank):
+        moving = moves.heal() or moves.is_moving(bank)
+        if not moving and locking.is_current(bank):
             _hold(bank, "the folder of the bank is not there")
         return
     except DiskFault as fault:
@@ -115,7 +116,7 @@ def _hold(bank: Bank, reason: str) -> None:
     if reason:
         logger.error("bank on hold bank=%s reason=%s", bank.name, reason)
     bank.hold = reason
-    Bank.objects.filter(pk=bank.pk).update(hold=reason)
+    Bank.objects.filter(pk=bank.pk, name=bank.name).update(hold=reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,14 +181,28 @@ def _judge(bank: Bank, locked: LockedBank, result: surveys.Survey, now: datetime
     if len(gone) > HOLD_ENTRIES and len(gone) > HOLD_SHARE * _count(bank):
         return _Verdict(f"{len(gone)} memories vanished at once", {}, [])
     patience = GIT_PATIENCE if gone and locked.git_busy() else SECOND_LOOK
+    blocked = {path for path in {row.file.path for row in gone} if _is_blocked(locked, path)}
     missing = {
         row.entry_id: row.missing_since or now
         for row in gone
-        if row.missing_since is None or now - row.missing_since < patience
+        if row.missing_since is None
+        or now - row.missing_since < patience
+        or row.file.path in blocked
     }
     believed = [row for row in gone if row.entry_id not in missing]
     put_back = _dropped_by_an_editor(bank, believed, now)
     return _Verdict("", missing, put_back)
+
+
+def _is_blocked(locked: LockedBank, path: str) -> bool:
+    """Whether something else stands in the place of the file: that deletes nothing of it."""
+    try:
+        locked.tail(path, 0)
+    except NotAFile:
+        return True
+    except FileMissing:
+        return False
+    return False
 
 
 def _count(bank: Bank) -> int:

@@ -89,9 +89,10 @@ def run(
             answer = _run_locked(bank, locked, principal, planner, idempotency)
     except errors.BankNotFound as error:
         # Its folder is not there: trashed meanwhile, or a volume that is not mounted.
-        sync.look(bank, force=True)
-        if bank.hold:
-            raise errors.BankOnHold from error
+        if locking.is_current(bank):
+            sync.look(bank, force=True)
+            if bank.hold:
+                raise errors.BankOnHold from error
         raise
     except OperationalError as error:
         if connection.vendor == "sqlite" and "locked" in str(error):

@@ -74,9 +74,7 @@ def test_an_entry_that_is_read_all_the_same_gives_no_warning(
 
 
 @pytest.mark.parametrize("query", ["?q=pump", "?is=pinned", "?is=retired"])
-def test_a_narrowed_list_tells_it_too(
-    ops: World, browser: Browser, query: str
-) -> None:
+def test_a_narrowed_list_tells_it_too(ops: World, browser: Browser, query: str) -> None:
     byhand.write(FACTS, f"{block('m1', 'Pump 1 runs')}\n{broken('m2')}")
     sync.reload(ops.bank)
     assert "cannot be read" in words(browser("viewer").get(LIST + query))

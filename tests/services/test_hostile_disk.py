@@ -16,8 +16,10 @@ from banks.access import Role, Scope
 from banks.models import Bank, Entry, Operation
 from banks.services import banks, entries, open_bank, rules
 from banks.services.drafts import Draft, Patch
+from banks.steps import Log
 from banks.store.disk import Disk
 from banks.store.errors import FileChanged
+from banks.store.types import Category
 from recall import services as recall_services
 from tests.builders import World, save
 from tests.disks import UnsyncedDisk
@@ -240,13 +242,19 @@ def test_a_file_from_the_future_delays_no_write(world: World) -> None:
     assert datetime.now(UTC) - started < timedelta(seconds=1.5)
 
 
+def _written_long_ago(path: Path, data: bytes) -> None:
+    """A file that has settled: no write waits for it."""
+    path.write_bytes(data)
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+
+
 def test_a_rule_that_is_not_utf8_can_be_replaced_and_its_bytes_are_kept(world: World) -> None:
-    place(world, "rules/style.md").write_bytes(b"\xff\xfe broken")
+    _written_long_ago(place(world, "rules/style.md"), b"\xff\xfe broken")
     sync.reload(world.bank)
     assert rules.set_rule(world.maintainer, world.bank, "style", "Be brief.\n")
     assert queries.rule(world.bank, "style").content == "Be brief.\n"
     assert b"\xff\xfe broken" in place(world, ".history/rules/style.log").read_bytes()
-    place(world, "rules/style.md").write_bytes(b"\xff\xfe broken")
+    _written_long_ago(place(world, "rules/style.md"), b"\xff\xfe broken")
     sync.reload(world.bank)
     assert not rules.set_rule(world.maintainer, world.bank, "style", "")
     assert not place(world, "rules/style.md").exists()
@@ -288,3 +296,117 @@ def test_history_of_a_memory_under_a_blocked_log_is_an_error_that_says_where(wor
     assert ".history" in caught.value.message
     with pytest.raises(errors.PathBlocked):
         revisions.of_entry(world.bank, saved.id)
+
+
+class FullAfter(UnsyncedDisk):
+    """Takes so many writes, then refuses them: also those that would take others back."""
+
+    def __init__(self, writes: int) -> None:
+        self.left = writes
+
+    def write(self, fd: int, data: bytes) -> int:
+        if not self.left:
+            raise OSError(errno.ENOSPC, "full")
+        self.left -= 1
+        return super().write(fd, data)
+
+
+def _refused_pair(world: World) -> tuple[str, str]:
+    """A supersession over two files that the disk refused in its second file; both ids."""
+    old = save(world, "Pump 1 is blue").memory.id
+    new = save(world, "Name the pump", category="preferences").memory.id
+    # Both histories and the first file are written, the second file is refused.
+    with seams.replaced(disk=FullAfter(3)), pytest.raises(errors.StoreFault):
+        entries.supersede(world.editor, world.bank, old, new)
+    assert Operation.objects.filter(state="refused").exists()
+    return old, new
+
+
+def _apart(world: World, old: str, new: str) -> bool:
+    sync.reload(world.bank)
+    one, two = queries.memory(world.bank, old), queries.memory(world.bank, new)
+    return (one.invalid_at, one.superseded_by, two.supersedes) == (None, None, None)
+
+
+def test_a_refused_bulk_over_two_files_leaves_nothing(world: World) -> None:
+    before = place(world).read_bytes()
+    drafts = [
+        Draft(text="Pump 1 is blue"),
+        Draft(text="Name the pump", category=Category.PREFERENCES),
+    ]
+    with seams.replaced(disk=FullAfter(1)), pytest.raises(errors.StoreFault):
+        entries.save_many(world.editor, world.bank, drafts)
+    sync.reload(world.bank)
+    assert queries.list_memories(world.bank, queries.Filters()).total == 0
+    assert place(world).read_bytes() == before
+    assert not Operation.objects.filter(state__in=("pending", "refused")).exists()
+
+
+def test_a_refused_supersession_is_taken_back_whatever_moved_meanwhile(world: World) -> None:
+    old, new = _refused_pair(world)
+    text = place(world).read_text()
+    block = "---\nid: m1\ncreated: 2026-01-02\ncategory: facts\nsummary: First\n---\n\nFirst\n\n"
+    at = text.index("---\nid:")
+    place(world).write_text(text[:at] + block + text[at:])
+    assert _apart(world, old, new)
+    assert queries.memory(world.bank, "m1").text == "First"
+    assert not Operation.objects.filter(state__in=("pending", "refused")).exists()
+
+
+def test_a_refused_operation_without_its_history_stops_nobody(world: World) -> None:
+    _refused_pair(world)
+    shutil.rmtree(place(world, ".history"))
+    sync.reload(world.bank)
+    assert save(world, "Pump 3 is green").created
+    assert not Operation.objects.filter(state__in=("pending", "refused")).exists()
+
+
+def test_a_record_that_others_followed_is_not_cut(world: World) -> None:
+    log = Log(".history/m1.log", None, b"one\n")
+    with seams.data_folder().bank("ops").lock(0) as locked:
+        locked.append(".history/m1.log", b"one\ntwo\n", offset=0)
+        log.undo(locked)
+        assert locked.history(".history/m1.log") == b"one\ntwo\n"
+
+
+def test_a_look_with_an_old_name_sees_no_other_bank(world: World) -> None:
+    save(world, "Pump 1 is blue")
+    banks.rename(world.owner, world.bank, "moved")
+    other, _ = banks.create(world.admin, "ops")
+    entries.save(world.admin, other, Draft(text="Of the other bank"))
+    before = (Path(settings.DATA_DIR) / "ops" / FACTS).read_bytes()
+    for seconds in (3, 6, 9):
+        stale = Bank.objects.get(pk=world.bank.pk)
+        stale.name = "ops"
+        with suppress(errors.BankNotFound):
+            later_of(stale, seconds)
+    stale.name = "ops"
+    with pytest.raises(errors.BankNotFound):
+        sync.reload(stale)
+    moved = Bank.objects.get(pk=world.bank.pk)
+    assert (moved.hold, [row.text for row in moved.entries.all()]) == ("", ["Pump 1 is blue"])
+    assert (Path(settings.DATA_DIR) / "ops" / FACTS).read_bytes() == before
+
+
+def later_of(bank: Bank, seconds: float) -> None:
+    moment = datetime.now(UTC) + timedelta(seconds=seconds)
+    with seams.replaced(now=lambda: moment):
+        sync.look(bank, force=True)
+
+
+def test_a_link_in_place_of_one_file_hides_no_other_hand_edit(world: World) -> None:
+    saved = save(world, "Pump 1 is blue").memory
+    _link(place(world))
+    place(world, "rules/style.md").write_text("Be brief.\n")
+    for seconds in (3, 5, 8):
+        later(world, seconds)
+    assert queries.rule(world.bank, "style").content == "Be brief.\n"
+    assert Entry.objects.filter(entry_id=saved.id).exists()
+    with seams.replaced(now=lambda: datetime.now(UTC) + timedelta(minutes=5)):
+        assert [(each.path, each.code) for each in doctor.stale_rows(world.bank)] == [
+            (FACTS, "unreachable")
+        ]
+    place(world).unlink()
+    (Path(settings.DATA_DIR) / "elsewhere").rename(place(world))
+    later(world, 11)
+    assert queries.memory(world.bank, saved.id) == saved
