@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from django.db.models import Count, Max, Min
 
-from banks import links, operations, seams, sync
+from banks import links, locking, operations, seams, sync
 from banks.findings import IGNORED, Finding, problems, secrets
 from banks.models import Bank, Change, Entry, EntryTag, Operation, Rule, SourceFile
 from banks.rows import row_of
@@ -151,7 +151,7 @@ def stale_rows(bank: Bank) -> list[Finding]:
         paths |= set(SourceFile.objects.filter(bank=bank).values_list("path", flat=True))
         suspects = [path for path in sorted(paths) if _differs(bank, folder, path)]
         if suspects:
-            with folder.lock(LOCK_TIMEOUT_S) as locked:
+            with locking.locked(bank, LOCK_TIMEOUT_S) as locked:
                 suspects = [path for path in suspects if _differs(bank, locked, path)]
     except StoreError as error:
         return [Finding("", 0, error.code, error.message, bank=bank.name)]

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from django.db import DatabaseError, transaction
+from django.db.models import QuerySet
 
 from banks import errors, journal, operations, projection, seams, surveys
 from banks.journal import Effect
@@ -110,16 +111,16 @@ def _portions(sizes: dict[str, int]) -> Iterator[list[str]]:
 
 def is_moving(bank: Bank) -> bool:
     """Whether somebody renames the bank's folder right now, or was killed while at it."""
-    pending = Operation.objects.filter(bank=bank, state=Operation.State.PENDING)
-    return pending.filter(act__in=operations.MOVES).exists()
+    return _pending().filter(bank=bank).exists()
+
+
+def _pending() -> QuerySet[Operation]:
+    return Operation.objects.filter(state=Operation.State.PENDING, act__in=operations.MOVES)
 
 
 def heal() -> int:
     """End the moves that somebody left behind; how many. Busy data folder: the next look does."""
-    pending = Operation.objects.filter(
-        state=Operation.State.PENDING, act__in=operations.MOVES
-    ).select_related("bank")
-    if not pending.exists():
+    if not _pending().exists():
         return 0
     data = seams.data_folder()
     try:
@@ -132,10 +133,7 @@ def heal() -> int:
 def heal_locked(data: DataFolder) -> int:
     """The same for one who holds the data folder's lock. One that fails stops no other."""
     ended = 0
-    pending = Operation.objects.filter(
-        state=Operation.State.PENDING, act__in=operations.MOVES
-    ).select_related("bank")
-    for operation in pending.order_by("pk"):
+    for operation in _pending().select_related("bank").order_by("pk"):
         try:
             _end(operation, data)
             ended += 1

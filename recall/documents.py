@@ -14,8 +14,6 @@ from recall.engine.analysis import Analyzer
 from recall.engine.query import document_terms
 from recall.index import Doc
 
-CHUNK = 400
-
 Place = tuple[str, int, str, bool]
 """Where a block stands: path, position, id, and whether it is live."""
 

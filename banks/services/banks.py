@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from banks import access, errors, moves, seams, signals, sync
+from banks import access, errors, locking, moves, seams, signals, sync
 from banks.access import Principal, Role, Scope
 from banks.journal import Effect
 from banks.models import Bank, Change, Membership
@@ -228,7 +228,7 @@ def trash(principal: Principal, bank: Bank) -> str:
     }
     with (
         _moving(principal, bank, "bank trashed", Change.Action.TRASHED, **becomes) as data,
-        data.bank(bank.name).lock(sync.LOCK_TIMEOUT_S),
+        locking.locked(bank, sync.LOCK_TIMEOUT_S),
     ):
         data.trash(bank.name, stamp)
     return trash_path(bank)
@@ -276,7 +276,7 @@ def rename(principal: Principal, bank: Bank, name: str) -> Bank:
     becomes = {"name": name, "state": Bank.State.ACTIVE.value, "trashed_to": ""}
     with (
         _moving(principal, bank, "bank renamed", Change.Action.RENAMED, **becomes) as data,
-        data.bank(bank.name).lock(sync.LOCK_TIMEOUT_S),
+        locking.locked(bank, sync.LOCK_TIMEOUT_S),
     ):
         data.rename(bank.name, name)
     return bank

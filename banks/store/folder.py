@@ -346,8 +346,7 @@ class LockedBank(BankFolder):
         return self.replace(path, data[:start] + data[end:], expect=fingerprint)
 
     def truncate(self, path: str, size: int) -> None:
-        """Cut a file of ours alone (a log) at `size`, in place and durably: a full disk allows it.
-        DiskFault is never certain."""
+        """Cut a log of ours in place, durably: a full disk allows it. DiskFault: never certain."""
         with (
             self._parent(path) as (folder, leaf),
             d.opened(self._disk, leaf, d.APPEND, dir_fd=folder) as fd,
