@@ -14,7 +14,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 	--no-header --no-config --no-emit-index-url
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-postgres run worker test test-fast e2e crash coverage check lint fmt types \
+.PHONY: help setup setup-dev setup-postgres run worker test test-fast e2e crash contracts schema demo coverage check lint fmt types \
 	lock lock-check openapi bench torture doctor reindex clean
 
 help: ## list the commands
@@ -48,26 +48,36 @@ run: setup ## serve on http://HOST:PORT (127.0.0.1:8000)
 worker: setup ## one more background worker
 	@exec $(MANAGE) worker
 
-test: setup-dev ## tests without browser and crash tests
-	$(PYTEST) -n 2 --dist worksteal --ignore tests/e2e --ignore tests/crash $(ARGS)
+test: setup-dev ## tests without those of the targets below
+	$(PYTEST) -n 2 --dist worksteal -m 'not wide' \
+		--ignore tests/e2e --ignore tests/crash --ignore tests/schema $(ARGS)
+
+contracts: setup-dev ## tables over every call, role, page, secret and import; long random runs
+	$(PYTEST) -n 2 --dist worksteal -m wide tests/contracts tests/console tests/services $(ARGS)
 
 test-fast: setup-dev ## pure tests only
 	$(PYTEST) tests/unit tests/property $(ARGS)
 
 e2e: setup-dev ## a real server and Chromium
-	$(PYTEST) tests/e2e $(ARGS)
+	$(PYTEST) -n 2 --dist loadfile tests/e2e $(ARGS)
 
 crash: setup-dev ## killed processes, lost power, full disks
 	$(PYTEST) tests/crash $(ARGS)
+
+demo: setup ## the life of an agent on a server of its own, told while it happens
+	@$(PY) -m tests.demo
+
+schema: setup-dev ## calls made up from the OpenAPI document; EXAMPLES=n of each kind
+	$(PYTEST) -n 2 --dist worksteal tests/schema $(ARGS)
 
 coverage: setup-dev ## every branch of the store and the engine is run by their tests
 	$(PYTEST) -n 2 tests/unit tests/property --cov=banks.store --cov=recall.engine --cov-branch \
 		--cov-report=term-missing:skip-covered --cov-fail-under=100 $(ARGS)
 
 torture: setup-dev ## the properties and crash tests, many times longer
-	HYPOTHESIS_PROFILE=deep KILLS=40 $(PYTEST) tests/property tests/crash $(ARGS)
+	HYPOTHESIS_PROFILE=deep KILLS=40 JOBS=3000 $(PYTEST) tests/property tests/crash $(ARGS)
 
-check: lint types lock-check test coverage ## what has to pass before a commit
+check: lint types lock-check test contracts schema coverage ## what has to pass before a commit
 
 lint: setup-dev ## style, imports, forgotten migrations
 	$(BIN)/ruff check .

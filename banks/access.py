@@ -96,6 +96,19 @@ def role_in(principal: Principal, bank: Bank) -> Role | None:
     return Role(row.role) if row else None
 
 
+def roles_in(principal: Principal, banks: Iterable[Bank]) -> dict[int, Role]:
+    """The caller's roles by the primary keys of the banks, in one query; `role_in` for many."""
+    keys = {bank.pk for bank in banks}
+    if principal.bank_ids is not None:
+        keys &= principal.bank_ids
+    if principal.is_admin:
+        return dict.fromkeys(keys, Role.OWNER)
+    if principal.user_id is None:
+        return {}
+    rows = Membership.objects.filter(user_id=principal.user_id).values_list("bank", "role")
+    return {key: Role(role) for key, role in rows if key in keys}
+
+
 def bank_for(principal: Principal, name: str, role: Role) -> Bank:
     """The active bank of this name, if the caller holds the role in it.
 

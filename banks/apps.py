@@ -8,6 +8,7 @@ class BanksConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from banks import routers  # noqa: PLC0415  models are complete only now
+        from banks import feed, routers  # noqa: PLC0415  models are complete only now
 
         routers.register()
+        feed.register()

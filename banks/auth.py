@@ -7,18 +7,15 @@ from datetime import timedelta
 from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser, User
-from django.contrib.auth.password_validation import validate_password
-from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 
 from banks import errors, seams
 from banks.access import Principal, Scope
 from banks.models import AccessToken, Bank, SetupLink
-from banks.services import tokens
+from banks.services import people, tokens
 
 SETUP_LIFETIME = timedelta(hours=24)
-USERNAME_LENGTH = 150
 
 
 def make_setup_token() -> str:
@@ -51,16 +48,7 @@ def _open_links(secret: str) -> QuerySet[SetupLink]:
 def use_setup_token(secret: str, username: str, password: str) -> User:
     """Make the instance admin and use the link up. Raises NotFound (used, expired, unknown) and
     Invalid (name or password)."""
-    name = username.strip()
-    if not name or len(name) > USERNAME_LENGTH or not name.isprintable():
-        raise errors.Invalid("Choose a name of 1 to 150 characters.", loc="username")
-    user = User(username=name, is_superuser=True, is_staff=True)
-    try:
-        validate_password(password, user)
-    except ValidationError as error:
-        details = tuple(errors.Detail("password", message) for message in error.messages)
-        raise errors.Invalid(details[0].message, details=details) from error
-    user.set_password(password)
+    user = people.account(username, password, is_admin=True)
     with transaction.atomic():
         used = _open_links(secret).update(used_at=seams.now())
         if not used or not needs_setup():

@@ -1,14 +1,15 @@
 """Is everything well? Checks with findings, never repairs."""
 
+import logging
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from django.db.models import Count, Max, Min
 
 from banks import links, locking, operations, seams, sync
-from banks.findings import IGNORED, Finding, problems, secrets
+from banks.findings import IGNORED, Finding, disk_trouble, problems, secrets, unreadable
 from banks.models import Bank, Change, Entry, EntryTag, Operation, Rule, SourceFile
 from banks.rows import row_of
 from banks.store import parse, tree
@@ -17,10 +18,13 @@ from banks.store.files import BankFolder
 from banks.store.types import Severity
 from banks.surveys import Found
 
-__all__ = ["Check", "Finding", "checks", "problems", "stale_rows"]
+__all__ = ["Check", "Finding", "checks", "glance", "made", "problems", "stale_rows"]
+
+logger = logging.getLogger(__name__)
 
 LOCK_TIMEOUT_S = 5.0
 STUCK = timedelta(minutes=1)
+LITTLE_ROOM = 256 * 1024 * 1024
 
 _ELSEWHERE = frozenset(
     {"id", "bank", "file", "missing_since", "problems", "live", "invalid_at", "link_problem"}
@@ -32,34 +36,81 @@ _DERIVED = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at. All is well when every required check is `ok`."""
+    """One thing that was looked at. All is well when every required check is `ok`.
+
+    `checked` is False when it could not be looked at: neither good nor bad, and not `ok`.
+    """
 
     name: str
     ok: bool
     required: bool
     detail: str
     findings: list[Finding] = field(default_factory=list)
+    checked: bool = True
+
+
+def made(name: str, look: Callable[[], Check]) -> Check:
+    """A check; one that breaks says so and leaves the others alone."""
+    try:
+        return look()
+    except Exception:
+        logger.exception("check broke name=%s", name)
+        detail = "It could not be checked: the log says why."
+        return Check(name, ok=False, required=True, detail=detail, checked=False)
 
 
 def checks() -> list[Check]:
-    """Every check of the banks, each run whatever the others say."""
-    writable = _data_folder()
+    """Every check of the banks, each made whatever becomes of the others."""
+    writable = made("data folder", _data_folder)
+    always = [
+        made("disk space", _room),
+        made("operations", _operations),
+        made("journal", _journal),
+    ]
     if not writable.ok:
-        return [writable, _operations(), _journal()]
-    sync.discover()
-    banks = list(Bank.objects.filter(state=Bank.State.ACTIVE).order_by("name"))
-    for bank in banks:
-        sync.look(bank, force=True)
+        return [writable, *always]
+    unseen = _look(force=True)
+    banks = _banks()
     return [
         writable,
-        _holds(banks),
-        _files_parse(banks),
-        _ignored(banks),
-        _rows_equal_files([bank for bank in banks if not bank.hold]),
-        _operations(),
-        _journal(),
-        _secrets(banks),
+        *unseen,
+        made("holds", lambda: _holds(banks)),
+        made("files", lambda: _files_parse(banks, problems)),
+        made("ignored files", lambda: _ignored(banks)),
+        made("rows", lambda: _rows_equal_files([bank for bank in banks if not bank.hold])),
+        *always,
+        made("secrets", lambda: _secrets(banks)),
     ]
+
+
+def glance() -> list[Check]:
+    """The checks that cost little at every size, after a look at the files as on any page."""
+    usable = made("data folder", _usable)
+    unseen = _look(force=False) if usable.ok else []
+    banks = _banks()
+    return [
+        usable,
+        *unseen,
+        made("holds", lambda: _holds(banks)),
+        made("files", lambda: _files_parse(banks, unreadable)),
+        made("disk space", _room),
+        made("operations", _operations),
+    ]
+
+
+def _look(*, force: bool) -> list[Check]:
+    """Look at the files of every bank; a check only when that could not be done."""
+
+    def look() -> Check:
+        sync.look_at_all(force=force)
+        return Check("look", ok=True, required=True, detail="")
+
+    done = made("look", look)
+    return [] if done.ok else [done]
+
+
+def _banks() -> list[Bank]:
+    return list(Bank.objects.filter(state=Bank.State.ACTIVE).order_by("name"))
 
 
 def _check(
@@ -68,6 +119,23 @@ def _check(
     """A check that fails when one of its findings is a problem."""
     ok = not any(each.severity is Severity.PROBLEM for each in findings)
     return Check(name, ok, required, good if ok else bad, findings)
+
+
+def _usable() -> Check:
+    """Without writing anything."""
+    trouble = disk_trouble()
+    detail = trouble or "It is there and can be written to."
+    return Check("data folder", ok=not trouble, required=True, detail=detail)
+
+
+def _room() -> Check:
+    try:
+        free = seams.data_folder().free_bytes()
+    except DiskFault as fault:
+        detail = fault.message
+        return Check("disk space", ok=False, required=False, detail=detail, checked=False)
+    detail = f"{free / 1e9:,.1f} GB are free."
+    return Check("disk space", ok=free >= LITTLE_ROOM, required=False, detail=detail)
 
 
 def _data_folder() -> Check:
@@ -100,14 +168,14 @@ def _holds(banks: Iterable[Bank]) -> Check:
     return _check("holds", findings, good="No bank is on hold.", bad=f"{len(findings)} on hold.")
 
 
-def _files_parse(banks: Iterable[Bank]) -> Check:
-    findings = [finding for bank in banks for finding in problems(bank)]
+def _files_parse(banks: Iterable[Bank], look: Callable[[Bank], list[Finding]]) -> Check:
+    findings = [finding for bank in banks for finding in look(bank)]
     wrong = sum(each.severity is Severity.PROBLEM for each in findings)
     return _check(
         "files",
         findings,
         good=f"Every entry can be read ({len(findings)} warnings).",
-        bad=f"{wrong} entries or files cannot be read as they stand.",
+        bad=f"Entries or files that cannot be read as they stand: {wrong}.",
     )
 
 

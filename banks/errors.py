@@ -65,11 +65,25 @@ class RuleNotFound(NotFound):
     default = "There is no rule of that name in this bank."
 
 
+class FileNotFound(NotFound):
+    """The bank has no file of this path, or it is none that a bank consists of."""
+
+    code = "file_not_found"
+    default = "There is no such file in this bank: GET /api/v1/files lists them."
+
+
 class TrashNotFound(NotFound):
     """The trash holds no folder of this bank."""
 
     code = "trash_not_found"
     default = "The trash holds no bank of that name."
+
+
+class WebhookNotFound(NotFound):
+    """Unknown webhook, or one of banks that the caller does not maintain."""
+
+    code = "webhook_not_found"
+    default = "There is no webhook of that id."
 
 
 class Forbidden(DomainError):
@@ -224,11 +238,31 @@ class SupersedeCycle(Conflict):
     default = "These memories would supersede each other in a loop."
 
 
+class BulkRefused(Conflict):
+    """Some of many changes cannot be made, so none was; `details` say which: `loc` is the id."""
+
+    code = "bulk_refused"
+    default = "Nothing was changed: take out the memories that are named, or read them again."
+
+
+class DataFolderRefused(Conflict):
+    """The banks cannot be taken from that folder: another is given, or they are not all in it."""
+
+    code = "data_dir_refused"
+
+
 class IdempotencyBusy(Conflict):
     """The first call with this idempotency key has not ended."""
 
     code = "idempotency_in_progress"
     default = "The first call with this Idempotency-Key is still running: try again shortly."
+
+
+class DeliveryPending(Conflict):
+    """The event is still on its way to this webhook."""
+
+    code = "delivery_pending"
+    default = "This event is still being delivered: wait for its end."
 
 
 class Invalid(DomainError):
@@ -256,6 +290,15 @@ class IdempotencyMismatch(Invalid):
         )
 
 
+class AddressRefused(Invalid):
+    """An address that a webhook must not have."""
+
+    code = "address_refused"
+
+    def __init__(self, message: str = "Use https and a public host.") -> None:
+        super().__init__(message, loc="url")
+
+
 class TooLarge(DomainError):
     """The body is larger than the call takes."""
 
@@ -276,6 +319,14 @@ class Unavailable(DomainError):
 
     code = "unavailable"
     retry_after_s = 5
+
+
+class StreamsFull(Unavailable):
+    """As many streams of events are open as the settings allow."""
+
+    code = "streams_full"
+    default = "Too many live views are open: close one, or try again in a moment."
+    retry_after_s = 10
 
 
 class StoreBusy(Unavailable):

@@ -3,7 +3,7 @@
 No finding quotes a memory or a secret; paths are relative to the bank.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
@@ -51,6 +51,18 @@ def problems(bank: Bank) -> list[Finding]:
     for path, position, problem in _of_entries(bank):
         found.setdefault(path, []).append((position, problem))
     return _told(bank, found)
+
+
+def disk_trouble() -> str:
+    """Why nothing can be saved in the data folder, as a sentence; `""` when nothing stands against
+    it. Cheap enough for every page."""
+    return seams.data_folder().trouble()
+
+
+def changed_at(bank: Bank, paths: Iterable[str]) -> dict[str, int]:
+    """When each of these files was last changed, in milliseconds; those that were read at all."""
+    rows = SourceFile.objects.filter(bank=bank, path__in=list(paths)).exclude(inode=0)
+    return {path: time // 1_000_000 for path, time in rows.values_list("path", "mtime_ns")}
 
 
 def unreadable(bank: Bank) -> list[Finding]:

@@ -61,6 +61,7 @@ def record(
                 observation=effect.observation,
                 request_id=operation.request_id if operation else request_id.get(),
                 at=at,
+                together=len(effects) if number == 1 else None,
             )
             for number, effect in enumerate(effects, start=1)
         ],

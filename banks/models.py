@@ -6,6 +6,8 @@ No workflow lives here: every change goes through `banks.services` and `banks.sy
 from django.conf import settings
 from django.db import models
 
+from banks import outbox  # noqa: F401  # Django looks for an app's rows in this module
+
 
 class Bank(models.Model):
     """A bank's identity. Members, tokens and the index hang on this row, never on the name."""
@@ -81,6 +83,32 @@ class SetupLink(models.Model):
     used_at = models.DateTimeField(null=True, blank=True)
 
 
+class Configuration(models.Model):
+    """How the installation behaves, as far as somebody said so: one row, or none yet."""
+
+    ONE = 1
+
+    values = models.JSONField(default=dict, help_text="the fields that were set")
+    changed_at = models.DateTimeField()
+    changed_by = models.CharField(max_length=160)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(id=1), name="one_configuration"),
+        ]
+
+    def __str__(self) -> str:
+        return "Configuration"
+
+
+class Session(models.Model):
+    """A conversation of one owner, and the bank that it chose; none means the default one."""
+
+    key = models.CharField(max_length=64, unique=True, help_text="hash of owner and session id")
+    bank = models.ForeignKey(Bank, on_delete=models.CASCADE, null=True, db_index=False)
+    seen_at = models.DateTimeField(db_index=True, help_text="to the hour")
+
+
 class Operation(models.Model):
     """One change of a bank's files: written before the disk, ended after it.
 
@@ -111,6 +139,13 @@ class Operation(models.Model):
     steps = models.JSONField(default=list)
     effects = models.JSONField(default=list)
     state = models.CharField(max_length=8, choices=State, default=State.PENDING)
+    undoes = models.ForeignKey(
+        "self",
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="+",
+        help_text="which operation it takes back",
+    )
     created_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)
 
@@ -159,12 +194,28 @@ class Change(models.Model):
     )
     request_id = models.CharField(max_length=64, blank=True)
     at = models.DateTimeField()
+    together = models.PositiveIntegerField(
+        null=True, help_text="how many changes were journalled at once; with the first of them only"
+    )
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["bank", "seq"], name="changes_count_up"),
         ]
-        indexes = [models.Index(fields=["bank", "key"], name="changes_of_a_key")]
+        indexes = [
+            models.Index(fields=["bank", "key"], name="changes_of_a_key"),
+            # Within a bank the primary key counts up like `seq`, and it orders several banks too.
+            models.Index(
+                fields=["bank", "-id"],
+                condition=models.Q(together__isnull=False),
+                name="deeds_newest_first",
+            ),
+            models.Index(
+                fields=["bank", "actor", "-id"],
+                condition=models.Q(together__isnull=False),
+                name="deeds_of_an_actor",
+            ),
+        ]
 
 
 class SourceFile(models.Model):

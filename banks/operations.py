@@ -82,6 +82,8 @@ class Plan:
     answer: dict[str, Any]
     steps: list[Step] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
+    undoes: int | None = None
+    """The primary key of the operation that it takes back."""
 
 
 def replay(wanted: Idempotency | None, *, now: datetime) -> dict[str, Any] | None:
@@ -155,6 +157,7 @@ def _open(
             steps=steps.dump(plan.steps),
             effects=[asdict(effect) for effect in plan.effects],
             state=Operation.State.PENDING if plan.steps else Operation.State.DONE,
+            undoes_id=plan.undoes,
             created_at=now,
             finished_at=None if plan.steps else now,
         )

@@ -11,7 +11,7 @@ from django.db.models import Count, Q, QuerySet
 
 from banks import errors, links
 from banks.access import Principal, visible_banks
-from banks.models import Bank, Entry, EntryTag, Rule
+from banks.models import Bank, Change, Entry, EntryTag, Rule
 from banks.rows import fold
 from banks.store import names
 from banks.store.types import Category, Kind, Origin, Trust
@@ -268,6 +268,20 @@ def rows_by_ids(bank: Bank, ids: Iterable[str]) -> dict[str, Entry]:
     return found
 
 
+def has_memories(bank: Bank) -> bool:
+    """Whether any memory of the bank is live."""
+    return Entry.objects.filter(bank=bank, live=True).exists()
+
+
+def strongest(bank: Bank, count: int, *, without: Iterable[str] = ()) -> list[Memory]:
+    """Live memories but for those ids, strongest first: pinned, then by how often they were
+    observed, then newest statement, then id."""
+    rows = Entry.objects.filter(bank=bank, live=True).exclude(entry_id__in=list(without))
+    ordered = rows.order_by("-pinned", "-corroboration", "-stated_at", "entry_id")
+    plain = ordered.select_related("file").defer("block", "folded", "problems")
+    return memories(bank, list(plain[:count]))
+
+
 def tags(bank: Bank) -> list[tuple[str, int]]:
     """Tags of live memories with their counts, most used first, then by name.
 
@@ -300,7 +314,7 @@ def rules(bank: Bank) -> list[RuleText]:
     return [
         RuleText(
             row.name,
-            _plain(row.content),
+            plain(row.content),
             row.version,
             milliseconds(row.updated_at),
         )
@@ -308,7 +322,7 @@ def rules(bank: Bank) -> list[RuleText]:
     ]
 
 
-def _plain(content: str) -> str:
+def plain(content: str) -> str:
     """A rule as people and agents read it: without a mark of byte order, with plain line ends."""
     return content.removeprefix("\ufeff").replace("\r\n", "\n")
 
@@ -322,8 +336,25 @@ def rule(bank: Bank, name: str) -> RuleText:
 
 
 @dataclass(frozen=True, slots=True)
+class LastChange:
+    """Who brought something to what it is now, and when, in milliseconds."""
+
+    at: int
+    actor: str
+
+
+def last_rule_changes(bank: Bank, keys: Iterable[str]) -> dict[str, LastChange]:
+    """The last change of each of these rules (by name) that the journal knows."""
+    # No order: with one, SQLite would walk the whole journal in it.
+    rows = Change.objects.filter(bank=bank, target=Change.Target.RULE, key__in=list(keys))
+    newest = sorted(rows.order_by().values_list("seq", "key", "at", "actor"))
+    return {key: LastChange(milliseconds(at), actor) for _, key, at, actor in newest}
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
-    """A bank as listings show it: counts of live memories, pinned ones and rules."""
+    """A bank as listings show it: counts of live memories, pinned ones and rules. `head` is the
+    number of its last change."""
 
     name: str
     description: str
@@ -331,6 +362,7 @@ class Summary:
     pinned: int
     rules: int
     hold: str
+    head: int
 
 
 def summaries(principal: Principal) -> list[Summary]:
@@ -362,6 +394,7 @@ def _summaries(banks: QuerySet[Bank]) -> list[Summary]:
             pinned.get(bank.pk, 0),
             ruled.get(bank.pk, 0),
             bank.hold,
+            bank.head,
         )
         for bank in found
     ]

@@ -1,12 +1,15 @@
-"""The states a memory went through: its history on disk, and the row as the last of them."""
+"""The states of a memory or rule: its history on disk, and the row as the last of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from banks import errors, rows, seams
-from banks.models import Bank, Change, Entry, SourceFile
+from banks.models import Bank, Change, Entry, Rule, SourceFile
 from banks.operations import store_errors
-from banks.queries import Memory, find, memory_of, milliseconds
+from banks.queries import Memory, find, memory_of, milliseconds, plain
 from banks.store import history, names, parse, tree, types
+from banks.store.errors import InvalidName
 from banks.surveys import Found
 
 
@@ -86,3 +89,105 @@ def planned_row(
     file = SourceFile(bank=bank, path=path)
     found = Found(path, position, parse.version(data), data, entry, ())
     return rows.row_of(bank, file, found)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRevision:
+    """One state of a rule and how it came about, numbered from 1, the oldest.
+
+    `at` is in milliseconds, None when nobody knows. A removal is a state too: with version `""`.
+    """
+
+    number: int
+    at: int | None
+    actor: str
+    act: str
+    reason: str | None
+    content: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    """What led to a state of a rule."""
+
+    at: datetime | None
+    actor: str
+    act: str
+    reason: str | None
+
+
+def of_rule(bank: Bank, name: str) -> list[RuleRevision]:
+    """Every known state of a rule, newest first, the current one (or its removal) included.
+
+    Raises RuleNotFound for a name without a rule and without a history.
+    """
+    row = Rule.objects.filter(bank=bank, name=name).first()
+    records = _rule_records(bank, name)
+    changes = list(Change.objects.filter(bank=bank, key=name, target=Change.Target.RULE).order_by())
+    changes.sort(key=lambda change: change.seq)
+    current = row.content.encode() if row else b""
+    if row and records and records[-1].data == current and not _removal(records[-1], changes):
+        # Left over by a change that never reached the file.
+        records = records[:-1]
+    if row is None and not records:
+        raise errors.RuleNotFound
+    states: list[tuple[bytes, _How]] = []
+    by: _How | None = None
+    since: datetime | None = None
+    following = [*(record.data for record in records[1:]), current][: len(records)]
+    for record, after in zip(records, following, strict=True):
+        states.append((record.data, by or _making(record.data, changes, since)))
+        by = _How(record.at, record.actor, record.act, record.reason)
+        is_removal = record.act == "removed" or _removal(record, changes)
+        if after and is_removal:
+            # Put there again by hand: only the journal knows when.
+            states.append((b"", by))
+            by, since = None, record.at
+    states.append((current, by or _making(current, changes, since)))
+    return [_rule_revision(n, *state) for n, state in enumerate(states, start=1)][::-1]
+
+
+def _rule_records(bank: Bank, name: str) -> tuple[history.Record, ...]:
+    try:
+        path = tree.rule_history_path(name)
+    except InvalidName as error:
+        raise errors.RuleNotFound from error
+    with store_errors():
+        log = seams.data_folder().bank(bank.name).history(path)
+    return history.decode(log)[0]
+
+
+def _removal(record: history.Record, changes: Sequence[Change]) -> bool:
+    """Whether the journal knows that the act of this record left no rule."""
+    version, at = parse.version(record.data), milliseconds(record.at)
+    return any(
+        (each.version_before, each.version_after, milliseconds(each.at)) == (version, "", at)
+        for each in changes
+    )
+
+
+def _making(data: bytes, changes: Sequence[Change], since: datetime | None) -> _How:
+    """How a rule came to be with this content, as far as the journal knows."""
+    version = parse.version(data)
+    made = [
+        change
+        for change in changes
+        if change.version_after == version and (since is None or change.at >= since)
+    ]
+    for change in sorted(made, key=lambda each: bool(each.version_before)):
+        act = "replaced" if change.version_before else "created"
+        return _How(change.at, change.actor, act, change.reason or None)
+    return _How(None, "", "created", None)
+
+
+def _rule_revision(number: int, data: bytes, how: _How) -> RuleRevision:
+    return RuleRevision(
+        number,
+        milliseconds(how.at) if how.at else None,
+        how.actor,
+        how.act,
+        how.reason,
+        plain(data.decode(errors="replace")),
+        parse.version(data) if data else "",
+    )

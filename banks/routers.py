@@ -58,10 +58,11 @@ def catch_up(bank: Bank, *, force: bool = False) -> bool:
     At most once a second a bank and process, and not while somebody is editing a router. `force`
     passes both over: for those who are about to read the routers, and at stop.
     """
-    started = time.monotonic()
-    if not force and started < _next.get(bank.pk, 0.0):
-        return False
-    _next[bank.pk] = started + EVERY_S
+    if not force:
+        started = time.monotonic()
+        if started < _next.get(bank.pk, 0.0):
+            return False
+        _next[bank.pk] = started + EVERY_S
     try:
         with locking.locked(bank, LOCK_TIMEOUT_S) as locked:
             files = SourceFile.objects.filter(bank=bank, routed=False)
@@ -71,6 +72,13 @@ def catch_up(bank: Bank, *, force: bool = False) -> bool:
     except DiskFault as fault:
         logger.warning("routers not written bank=%s errno=%s", bank.name, fault.data["errno"])
         return False
+
+
+def be_read(bank: Bank) -> None:
+    """Write what waits to be written, for who reads the routers next; nothing while on hold."""
+    waiting = SourceFile.objects.filter(bank=bank, routed=False)
+    if not bank.hold and waiting.exists():
+        catch_up(bank, force=True)
 
 
 def rebuild(bank: Bank) -> int:

@@ -6,6 +6,7 @@ files at once is put on hold, and what was acknowledged minutes ago and vanishes
 saved its older copy) is put back once.
 """
 
+import functools
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -49,6 +50,8 @@ LOCK_TIMEOUT_S = 20.0
 Named = TypeVar("Named", str, Bank)
 
 PUT_BACK = "put back: an older copy of the file had dropped it"
+NO_FOLDER = "the folder of the bank is not there"
+NO_DISK = "the data folder cannot be read"
 
 _next_look: dict[int, float] = {}
 
@@ -70,10 +73,10 @@ def look(bank: Bank, *, force: bool = False) -> None:
     except FolderMoved:
         moving = moves.heal() or moves.is_moving(bank)
         if not moving and locking.is_current(bank):
-            _hold(bank, "the folder of the bank is not there")
+            _hold(bank, NO_FOLDER)
         return
     except DiskFault as fault:
-        _hold(bank, f"the data folder cannot be read ({fault.data['errno']})")
+        _hold(bank, f"{NO_DISK} ({fault.data['errno']})")
         return
     if not differing:
         _hold(bank, "")
@@ -303,6 +306,11 @@ def reload(bank: Bank, *, accept: bool = False) -> None:
     signals.changes_committed.send(Bank, bank_id=bank.pk, seq=bank.head)
 
 
+def is_acceptable(hold: str) -> bool:
+    """Whether `reload` with `accept` can end this hold: there are files that can be taken."""
+    return bool(hold) and not hold.startswith((NO_FOLDER, NO_DISK))
+
+
 def discover() -> None:
     """Adopt banks that are on disk and in no row: they belong to the instance admins."""
     with operations.store_errors():
@@ -343,12 +351,12 @@ def _row_for(name: str) -> Bank:
     return bank
 
 
-def look_at_all() -> int:
+def look_at_all(*, force: bool = False) -> int:
     """Discover banks and look at each active one; how many there are. The worker calls it."""
     discover()
     banks = list(Bank.objects.filter(state=Bank.State.ACTIVE))
     for bank in banks:
-        _alone(look, bank)
+        _alone(functools.partial(look, force=force), bank)
     return len(banks)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from django.conf import settings
+from django.contrib import auth as django_auth
 from django.http import HttpRequest
 from ninja.parser import Parser
 from ninja.security import APIKeyCookie, HttpBearer
@@ -13,11 +14,13 @@ from ninja.utils import check_csrf
 
 from banks import auth, errors
 from banks.access import Principal
+from memoryconsole import throttle
 from memoryconsole.errors import CsrfFailed
+from memoryconsole.middleware import session_is_over
 
 BODY_BYTES = 1024 * 1024
 LARGE_BODY_BYTES = 16 * 1024 * 1024
-LARGE = frozenset({"save_memories"})
+LARGE = frozenset({"save_memories", "pre_generate"})
 DEPTH = 32
 
 _TOKEN_NAMES = frozenset({"token", "access_token", "api_key"})
@@ -63,9 +66,14 @@ class BearerToken(HttpBearer):
         if given is None:
             return None
         scheme, _, secret = given.partition(" ")
-        if scheme.lower() != "bearer":
-            raise errors.Unauthenticated
-        principal = self.authenticate(request, secret.strip())
+        try:
+            if scheme.lower() != "bearer":
+                raise errors.Unauthenticated
+            principal = self.authenticate(request, secret.strip())
+        except errors.Unauthenticated:
+            throttle.refuse_wrong_token(request.META.get("REMOTE_ADDR", ""))
+            raise
+        throttle.spend(principal)
         admit(request, self.known)
         return principal
 
@@ -91,6 +99,15 @@ class SignedIn(APIKeyCookie):
 
     def authenticate(self, request: HttpRequest, key: str | None) -> Principal:
         return auth.principal_of(request.user)
+
+
+def session_again(request: HttpRequest) -> Principal:
+    """The person of a session, as of now. Raises Unauthenticated when it is over."""
+    request.session = type(request.session)(request.session.session_key)
+    if session_is_over(request.session):
+        raise errors.Unauthenticated
+    request.user = django_auth.get_user(request)
+    return auth.principal_of(request.user)
 
 
 class StrictJson(Parser):

@@ -1,6 +1,7 @@
 """The HTTP API: one instance, its routers, and the calls about the whole installation."""
 
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,14 +12,16 @@ from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI, Router
 from ninja.operation import Operation
 
-from banks.access import require_admin
-from banks.api import Request, banks, memories, rules, tags
+from banks.access import Scope, require, require_admin
+from banks.api import Request, banks, config, files, memories, rules, tags, webhooks
 from banks.schemas.common import Answer, answers
-from memoryconsole import errors, ops
+from memoryconsole import assets, errors, events, ops
 from memoryconsole.admission import BearerToken, SignedIn, StrictJson
-from recall.api import recall
+from recall.api import hooks, recall
 
 BASE = "/api/v1"
+
+_CONVERTED = re.compile(r"<(?:\w+:)?(\w+)>")
 
 
 class FindingOut(Answer):
@@ -33,11 +36,13 @@ class FindingOut(Answer):
 
 
 class CheckOut(Answer):
-    """One check of the doctor; one that is not required is advice."""
+    """One check of the doctor; one that is not required is advice, one that is not `checked` could
+    not be made."""
 
     name: str
     ok: bool
     required: bool
+    checked: bool
     detail: str
     findings: list[FindingOut]
 
@@ -56,6 +61,13 @@ class ReloadOut(Answer):
     banks: int
 
 
+class AssetOut(Answer):
+    """A file of the console, word for word, and what it is."""
+
+    content: str
+    content_type: str
+
+
 router = Router(tags=["operations"])
 
 
@@ -71,6 +83,13 @@ def reload(request: Request) -> ops.Reloaded:
     """Read every file of every bank again."""
     require_admin(request.auth)
     return ops.reload()
+
+
+@router.get("/ui-content", response=answers(AssetOut))
+def ui_content(request: Request, path: str) -> assets.Asset:
+    """One of the console's own style sheets, scripts or pictures."""
+    require(request.auth, Scope.MEMORY_READ)
+    return assets.asset(path)
 
 
 class Api(NinjaAPI):
@@ -96,7 +115,7 @@ def _names_by_call() -> dict[tuple[str, str], frozenset[str]]:
 def known_names(request: HttpRequest) -> frozenset[str]:
     """The query parameters that the call of this request takes."""
     match = request.resolver_match
-    address = "/" + match.route.replace("<", "{").replace(">", "}") if match else ""
+    address = "/" + _CONVERTED.sub(r"{\1}", match.route) if match else ""
     return _names_by_call()[request.method or "", address]
 
 
@@ -108,7 +127,10 @@ api = Api(
     auth=[BearerToken(known_names), SignedIn(known_names)],
     parser=StrictJson(),
 )
-for each in (banks.router, memories.router, rules.router, tags.router, recall.router, router):
+for each in (
+    banks.router, memories.router, rules.router, tags.router, files.router, config.router,
+    webhooks.router, recall.router, hooks.router, events.router, router,
+):  # fmt: skip
     api.add_router("", each)
 errors.register(api)
 

@@ -12,3 +12,5 @@ class MemoryConsoleConfig(AppConfig):
 
         django_checks.register(checks.exposure, django_checks.Tags.security)
         django_checks.register(checks.folders, django_checks.Tags.files)
+        django_checks.register(checks.configuration)
+        django_checks.register(checks.webhooks)

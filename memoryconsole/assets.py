@@ -1,14 +1,48 @@
 """Static files with the hash of their content in the name, as far as they were collected."""
 
 import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from django.conf import settings
-from django.contrib.staticfiles.finders import get_finders
+from django.contrib.staticfiles.finders import FileSystemFinder, get_finders
 from django.core.management import call_command
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
+from banks import errors
+
+TEXTS: Mapping[str, str] = MappingProxyType(
+    {
+        ".css": "text/css",
+        ".js": "text/javascript",
+        ".svg": "image/svg+xml",
+    }
+)
+"""What is handed out as text, by the end of its name."""
+
 _STAMP = ".collected"
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A text file of the console, and its type for a browser."""
+
+    content: str
+    content_type: str
+
+
+def asset(path: str) -> Asset:
+    """One of our own static files, by its path below `static/`. Raises NotFound.
+
+    The path is looked for among those of the files that are there, and never joined to a folder.
+    """
+    for known, storage in FileSystemFinder().list([]):
+        content_type = TEXTS.get(Path(known).suffix)
+        if known == path and content_type:
+            return Asset(Path(storage.path(known)).read_text(encoding="utf-8"), content_type)
+    raise errors.NotFound("There is no file of the console of that path.")
 
 
 class HashedFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]  # has no types

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 from django.db import close_old_connections
 
+from banks import config
+
 logger = logging.getLogger(__name__)
 
 _LONGEST_PAUSE_S = 60.0
@@ -58,7 +60,8 @@ class Loop:
     def _attempt(self, name: str, state: _Task) -> None:
         close_old_connections()
         try:
-            state.run()
+            with config.once():
+                state.run()
         except Exception:
             # One task's fault must not stop the others.
             state.faults += 1

@@ -7,6 +7,10 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
 
+from banks import config
+from banks.errors import DomainError
+from banks.webhooks import address
+
 _NETWORK_FILE_SYSTEMS = frozenset(
     {
         "nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre",
@@ -81,6 +85,39 @@ def folders(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessa
                 )
             )
     return found
+
+
+def configuration(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """What the environment says of the configuration can be used: every call reads it.
+
+    The row is not read: at this point its table may not be there.
+    """
+    try:
+        config.in_force({})
+    except DomainError:
+        return [
+            Error(
+                "MEMORYCONSOLE_DEFAULT_BANK can be no name of a bank.",
+                hint="Use 1 to 64 characters out of a-z, 0-9, _ and -, not beginning with - or _.",
+                id="memoryconsole.E007",
+            )
+        ]
+    return []
+
+
+def webhooks(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """What webhooks may reach can be read: every delivery asks it."""
+    try:
+        address.allowed(tuple(settings.WEBHOOK_ALLOW))
+    except address.BadAllowanceError as error:
+        return [
+            Error(
+                "MEMORYCONSOLE_WEBHOOK_ALLOW has an entry that means nothing.",
+                hint=str(error),
+                id="memoryconsole.E008",
+            )
+        ]
+    return []
 
 
 def file_system(path: Path, mounts: str | None = None) -> str:

@@ -21,6 +21,8 @@ from banks.schemas.common import detail, invalid
 from banks.schemas.memories import MemoryOut
 from banks.schemas.rules import RuleOut
 from banks.store.errors import StoreError
+from recall.schemas import HookOut, hook_answer
+from recall.services import Annotations, Continued
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +48,13 @@ class MethodNotAllowed(errors.DomainError):
     default = "This address does not take that method."
 
 
+class TooManyWrong(errors.TooMany):
+    """More calls with a wrong credential from one address than are looked at in a minute."""
+
+    code = "too_many_wrong_tokens"
+    default = "Too many calls with a wrong token from this address: wait a minute."
+
+
 class Internal(errors.DomainError):
     """A fault of the program. The log has it, under the request's id."""
 
@@ -66,6 +75,9 @@ STATUSES: tuple[tuple[type[errors.DomainError], int], ...] = (
     (errors.Unavailable, 503),
 )
 """One family, one status."""
+
+NEVER_FAILING = frozenset({"pre_generate"})
+"""Calls in the middle of an agent's turn: without memory it goes on, with an error it would end."""
 
 
 def status_of(error: type[errors.DomainError]) -> int:
@@ -162,11 +174,21 @@ def _from_database(error: Exception) -> errors.DomainError:
     return errors.Unavailable("The database does not answer: try again in a moment.")
 
 
+def _is_refusal(error: errors.DomainError) -> bool:
+    """Whether the caller may not make this call at all."""
+    return isinstance(error, errors.Unauthenticated | errors.Forbidden | TooManyWrong)
+
+
 def register(api: NinjaAPI) -> None:
-    """Every exception of every call leaves in the one shape."""
+    """Every exception of every call leaves in the one shape, but for calls that never fail."""
 
     def handle(request: HttpRequest, error: Exception | type[Exception]) -> HttpResponse:
-        return answer(translated(error() if isinstance(error, type) else error))
+        told = translated(error() if isinstance(error, type) else error)
+        match = request.resolver_match
+        if match is not None and match.url_name in NEVER_FAILING and not _is_refusal(told):
+            unchanged = Continued(None, Annotations(bank="", fault=told.code))
+            return JsonResponse(HookOut.model_validate(hook_answer(unchanged)).model_dump())
+        return answer(told)
 
     for family in (Exception, Http404, HttpError, NinjaValidationError):
         api.add_exception_handler(family, handle)

@@ -3,11 +3,12 @@
 import logging
 import os
 
-from django.conf import settings
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+
+from banks import config
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ def _database_answers() -> bool:
 
 
 def _data_folder_usable() -> bool:
-    usable = os.access(settings.DATA_DIR, os.R_OK | os.W_OK | os.X_OK)
+    usable = os.access(config.data_folder(), os.R_OK | os.W_OK | os.X_OK)
     if not usable:
         logger.error("not ready: the data folder cannot be read and written")
     return usable

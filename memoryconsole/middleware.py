@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest, HttpResponse
 
+from banks import config
 from banks.journal import request_id as journal_request_id
 from memoryconsole import logs
 
@@ -22,19 +23,26 @@ _STARTED_KEY = "started_at"
 _SEEN_KEY = "seen_at"
 _SEEN_STEP_S = 3600
 
-CONTENT_SECURITY_POLICY = "; ".join(
-    [
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "font-src 'self'",
-        "connect-src 'self'",
-        "form-action 'self'",
-        "base-uri 'none'",
-        "frame-ancestors 'none'",
-    ]
-)
+
+def _policy(style_src: str) -> str:
+    return "; ".join(
+        [
+            "default-src 'none'",
+            "script-src 'self'",
+            f"style-src {style_src}",
+            "img-src 'self' data:",
+            "font-src 'self'",
+            "connect-src 'self'",
+            "form-action 'self'",
+            "base-uri 'none'",
+            "frame-ancestors 'none'",
+        ]
+    )
+
+
+CONTENT_SECURITY_POLICY = _policy("'self'")
+ADMIN_CONTENT_SECURITY_POLICY = _policy("'self' 'unsafe-inline'")
+"""Django's admin writes styles into its pages and lets its scripts set some."""
 PERMISSIONS_POLICY = ", ".join(
     f"{feature}=()"
     for feature in ("camera", "display-capture", "geolocation", "microphone", "payment", "usb")
@@ -59,7 +67,8 @@ class RequestContext:
         logs_token = logs.context.set({"request_id": request_id})
         start = time.perf_counter()
         try:
-            response = self.get_response(request)
+            with config.once():
+                response = self.get_response(request)
             response.headers["X-Request-Id"] = request_id
             # The route, not the path: a path may hold an id, a name or a one-time link.
             route = request.resolver_match.route if request.resolver_match else "-"
@@ -92,6 +101,13 @@ class SecurityHeaders:
         return response
 
 
+def session_is_over(session: SessionBase) -> bool:
+    """Whether a browser session is too old, or was not used for too long."""
+    now = int(time.time())
+    started, seen = session.get(_STARTED_KEY, now), session.get(_SEEN_KEY, now)
+    return bool(now - started > settings.SESSION_COOKIE_AGE or now - seen > settings.SESSION_IDLE_S)
+
+
 class SessionExpiry:
     """Ends a browser session that is too old, or that nobody used for a while.
 
@@ -110,10 +126,8 @@ class SessionExpiry:
         return self.get_response(request)
 
     def _look(self, session: SessionBase, now: int) -> None:
-        started, seen = session.get(_STARTED_KEY, now), session.get(_SEEN_KEY, now)
-        too_old = now - started > settings.SESSION_COOKIE_AGE
-        if too_old or now - seen > settings.SESSION_IDLE_S:
+        if session_is_over(session):
             session.flush()
-        elif _SEEN_KEY not in session or now - seen >= _SEEN_STEP_S:
-            session[_STARTED_KEY] = started
+        elif _SEEN_KEY not in session or now - session[_SEEN_KEY] >= _SEEN_STEP_S:
+            session.setdefault(_STARTED_KEY, now)
             session[_SEEN_KEY] = now

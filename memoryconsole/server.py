@@ -3,6 +3,7 @@
 import logging
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,10 +14,15 @@ from django.core.wsgi import get_wsgi_application
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
+from gunicorn.workers.gthread import ThreadWorker
+
+from banks import stream
+from memoryconsole.threads import Pool
 
 logger = logging.getLogger(__name__)
 
 STOP_WITHIN_S = 25
+REQUESTS_AT_ONCE = 8
 _RESTART_AFTER_S = 2.0
 
 
@@ -78,6 +84,40 @@ class _WatchfulArbiter(Arbiter):  # type: ignore[misc]  # gunicorn has no types
         self._background.keep()
 
 
+class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
+    """A web process. Asked to stop, it ends its event streams: they would outlast its patience."""
+
+    def get_thread_pool(self) -> Pool:
+        return Pool(
+            most=self.cfg.threads, spare=REQUESTS_AT_ONCE, at_end=stream.release_connections
+        )
+
+    def handle_exit(self, sig: Any, frame: Any) -> None:
+        # Not here: this is a signal handler, and ending them takes a lock.
+        self.method_queue.defer(_end_streams, self)
+        super().handle_exit(sig, frame)
+
+
+def _end_streams(worker: Any) -> None:
+    stream.hub.stop()
+
+
+class Gate:
+    """At most so many requests are worked on at once; a stream, once it is open, does not count.
+
+    Every stream has a thread. Without streams the same threads would all take requests, and more
+    than a few at once only wait for each other.
+    """
+
+    def __init__(self, application: Any, *, at_once: int) -> None:
+        self._application = application
+        self._free = threading.BoundedSemaphore(at_once)
+
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        with self._free:
+            return self._application(environ, start_response)
+
+
 class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     """The whole service on one address; `run` returns by SystemExit when it was stopped."""
 
@@ -92,9 +132,9 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         """Fixed choices: docs/operations.md says why."""
         for key, value in {
             "bind": [self._bind],
-            "worker_class": "gthread",
+            "worker_class": WebWorker,
             "workers": 2,
-            "threads": 8,
+            "threads": REQUESTS_AT_ONCE + settings.STREAMS,
             "graceful_timeout": STOP_WITHIN_S,
             "keepalive": 5,
             "logger_class": ProjectLogger,
@@ -103,12 +143,13 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
             "proc_name": "memoryconsole",
             "when_ready": self._when_ready,
             "on_exit": self._on_exit,
+            "worker_int": _end_streams,
         }.items():
             self.cfg.set(key, value)
 
     def load(self) -> Any:
         """The application, made in each web worker after the fork."""
-        return get_wsgi_application()
+        return Gate(get_wsgi_application(), at_once=REQUESTS_AT_ONCE)
 
     def run(self) -> None:
         """Serve until SIGTERM, SIGINT or SIGQUIT."""

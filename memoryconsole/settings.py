@@ -25,8 +25,6 @@ DATA_DIR_GIVEN = bool(env.text("DATA_DIR"))
 
 # --- memory ---------------------------------------------------------------------------------
 DEFAULT_BANK = env.text("DEFAULT_BANK", "main")
-RECALL_LIMIT = 6
-DECAY_HALF_LIFE_DAYS = 30
 
 # --- who may reach it -----------------------------------------------------------------------
 LOOPBACK_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
@@ -39,14 +37,32 @@ SECRET_KEY = env.secret("SECRET_KEY")
 SECRET_KEY_GIVEN = bool(SECRET_KEY)
 SECRET_KEY = SECRET_KEY or env.kept_secret(STATE_DIR / "secret_key")
 
+# --- how often ------------------------------------------------------------------------------
+# Calls a minute and token; 0 = as many as it likes. Counted in rows: a commit a call.
+TOKEN_RATE = env.number("TOKEN_RATE", 0, least=0, most=1_000_000)
+
+# --- event streams --------------------------------------------------------------------------
+# In each web process; every open stream has a thread of its own beside those for requests.
+STREAMS = env.number("STREAMS", 32, least=1, most=1000)
+STREAMS_PER_PERSON = env.number("STREAMS_PER_PERSON", 12, least=1, most=1000)
+
+# --- webhooks -------------------------------------------------------------------------------
+# host:port and networks that may be called although they are not public, or over plain http.
+WEBHOOK_ALLOW = env.names("WEBHOOK_ALLOW")
+
 # --- Django ---------------------------------------------------------------------------------
 INSTALLED_APPS = [
+    # Without looking for admin modules: memoryconsole.admin.site registers what there is.
+    "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
+    "django_htmx",
+    "template_partials",
+    "lucide",
     "ninja",
     "banks",
     "recall",
@@ -64,6 +80,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 ROOT_URLCONF = "memoryconsole.urls"

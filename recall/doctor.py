@@ -2,15 +2,21 @@
 
 import shutil
 import uuid
-from datetime import date
+from datetime import UTC, datetime
 from pathlib import Path
 
-from banks.doctor import Check, Finding
+from banks import config, seams
+from banks.doctor import Check, Finding, made
 from banks.models import Bank, Entry
-from banks.store.types import Severity
+from banks.store import parse, render
+from banks.store.errors import StoreError
+from banks.store.types import Category, Severity
+from banks.store.types import Entry as StoredEntry
 from recall import indexer
+from recall.engine.packing import Fit
 from recall.engine.query import document_terms, query_terms
 from recall.index import Doc, Index, IndexFault, Stamp, analyzer, version
+from recall.services import rules_budget
 
 BYTES_A_MEMORY = 16_384
 """An index of more bytes a memory than this, and of more than `SMALL_BYTES`, has left-overs."""
@@ -18,6 +24,7 @@ BYTES_A_MEMORY = 16_384
 SMALL_BYTES = 64 * 1024 * 1024
 
 _WORD = "thermocouple"
+_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 _STATES = {
     "behind": "The index has not seen the last changes yet.",
     "rebuilding": "The index is being built anew.",
@@ -26,17 +33,41 @@ _STATES = {
 
 
 def checks() -> list[Check]:
-    """Every check of the search, each run whatever the others say."""
-    banks = list(Bank.objects.filter(state=Bank.State.ACTIVE).order_by("name"))
-    return [_scratch(), _standing(banks), _equals_rows(banks), _sizes(banks)]
+    """Every check of the search, each made whatever becomes of the others."""
+    banks = _banks()
+    return [
+        made("search", _scratch),
+        made("index", lambda: _standing(banks)),
+        made("index content", lambda: _equals_rows(banks)),
+        made("index size", lambda: _sizes(banks)),
+        made("rules", lambda: _rules(banks)),
+        made("model", _model),
+        made("embedder", _embedder),
+    ]
+
+
+def glance() -> list[Check]:
+    """The check that costs little at every size: no more than a recall in each bank."""
+    return [made("index", lambda: _standing(_banks()))]
+
+
+def _banks() -> list[Bank]:
+    return list(Bank.objects.filter(state=Bank.State.ACTIVE).order_by("name"))
 
 
 def _scratch() -> Check:
-    """A scratch memory is indexed, found and removed, beside the indexes of the banks."""
-    folder = indexer.root() / f"doctor-{uuid.uuid4().hex}"
+    """A scratch memory goes the way of any other, beside the banks and their indexes."""
+    name = f"doctor-{uuid.uuid4().hex}"
+    try:
+        text = _kept(name, f"The {_WORD} of the doctor")
+    except StoreError as fault:
+        # What the disk refuses is told by the check of the data folder.
+        detail = f"No scratch memory could be written. {fault.message}"
+        return Check("search", ok=False, required=True, detail=detail, checked=False)
+    folder = indexer.root() / name
     index = Index(folder)
     words = analyzer("en")
-    terms = document_terms(f"The {_WORD} of the doctor", analyzer=words, day=date(2000, 1, 1))
+    terms = document_terms(text, analyzer=words, day=_DAY.date())
     doc = Doc(
         id="scratch", terms=terms, category="facts", kind="semantic", origin="agent", created_ms=0
     )
@@ -45,14 +76,29 @@ def _scratch() -> Check:
         index.rebuild([doc], Stamp(version=version("en")))
         found = [each.id for each in index.search(query_terms(_WORD, analyzer=words), limit=1)]
     except (IndexFault, OSError) as fault:
-        name = type(fault).__name__
-        return Check("search", ok=False, required=True, detail=f"It refused: {name}.")
+        detail = f"It refused: {type(fault).__name__}."
+        return Check("search", ok=False, required=True, detail=detail)
     finally:
         index.close()
         shutil.rmtree(folder, ignore_errors=True)
     ok = found == ["scratch"]
-    detail = "Indexed, found and removed a scratch memory." if ok else "It found something else."
+    detail = "It found something else."
+    if ok:
+        detail = "Wrote, read, indexed, found and removed a scratch memory."
     return Check("search", ok=ok, required=True, detail=detail)
+
+
+def _kept(name: str, text: str) -> str:
+    """The text of a memory after it was written to a file beside the banks and read again."""
+    data = seams.data_folder()
+    wanted = StoredEntry(id="scratch", created=_DAY, category=Category.FACTS, text=text)
+    try:
+        with data.stage(name).lock(0) as locked:
+            locked.replace("scratch.md", render.entry(wanted) + b"\n", expect=None)
+            block = parse.block(locked.read("scratch.md")[0])
+    finally:
+        data.discard_stage(name)
+    return block.entry.text if block.entry else ""
 
 
 def _standing(banks: list[Bank]) -> Check:
@@ -108,6 +154,38 @@ def _sizes(banks: list[Bank]) -> Check:
             findings.append(Finding("", 0, "index_large", message, Severity.WARNING, bank.name))
     detail = f"{len(findings)} are too large." if findings else "None is too large."
     return Check("index size", ok=not findings, required=False, detail=detail, findings=findings)
+
+
+def _rules(banks: list[Bank]) -> Check:
+    """Banks with more rules than a prompt takes: what is over the budget reaches no agent."""
+    findings = []
+    for bank in banks:
+        packed = rules_budget(bank)
+        if packed.truncated:
+            cut = ", ".join(rule.name for rule in packed.rules if rule.fit is not Fit.WHOLE)
+            message = (
+                f"The rules are over the budget of {packed.budget_chars} characters by "
+                f"{packed.over_chars}. Cut or left out: {cut}."
+            )
+            findings.append(Finding("rules", 0, "rules_cut", message, Severity.WARNING, bank.name))
+    detail = f"{len(findings)} banks have too many." if findings else "Every rule fits."
+    return Check("rules", ok=not findings, required=False, detail=detail, findings=findings)
+
+
+def _model() -> Check:
+    """Advice: without a model everything works but learning."""
+    if not config.current().extraction_enabled:
+        return Check("model", ok=True, required=False, detail="Learning is switched off.")
+    detail = "Not configured: nothing is learned from turns."
+    return Check("model", ok=False, required=False, detail=detail)
+
+
+def _embedder() -> Check:
+    """Advice: without it recall goes by words."""
+    if not config.current().embeddings_enabled:
+        return Check("embedder", ok=True, required=False, detail="Meaning is switched off.")
+    detail = "Not configured: recall goes by words, not by meaning."
+    return Check("embedder", ok=False, required=False, detail=detail)
 
 
 def _bytes_in(folder: Path) -> int:

@@ -1,9 +1,9 @@
 """What the recall calls take and give."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from django.conf import settings
-from pydantic import Field
+from pydantic import BaseModel, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from banks.queries import Filters, from_milliseconds
 from banks.schemas.common import (
@@ -14,12 +14,13 @@ from banks.schemas.common import (
     KindField,
     Milliseconds,
     OriginField,
+    optional,
     tag_filter,
 )
 from banks.schemas.memories import MemoryOut
+from recall.services import LIMIT_MOST, Continued, Preview, Step
 
 QUERY_LENGTH = 4_000
-LIMIT_MOST = 100
 
 
 class RecallIn(Body):
@@ -27,7 +28,9 @@ class RecallIn(Body):
 
     bank: BankField = None
     query: str = Field(max_length=QUERY_LENGTH, description="Plain words; there are no operators.")
-    limit: int = Field(default=settings.RECALL_LIMIT, ge=0, le=LIMIT_MOST)
+    limit: int | None = Field(
+        default=None, ge=0, le=LIMIT_MOST, description="Left out: the recall_limit of the bank."
+    )
     mode: Literal["hybrid", "lexical", "semantic"] = "hybrid"
     include_superseded: bool = False
     kind: KindField | None = None
@@ -74,3 +77,150 @@ class RecallOut(Answer):
     memories: list[HitOut]
     retrieval: str
     index: IndexOut
+
+
+class PreviewIn(Body):
+    """What somebody would type in a chat."""
+
+    bank: BankField = None
+    query: str = Field(max_length=QUERY_LENGTH, description="The hypothetical message of a user.")
+
+
+class InjectedOut(HitOut):
+    """A memory of a turn. An ambient one is there for company: it does not fit the query."""
+
+    ambient: bool
+    chars: int = Field(description="Characters of its line in the message.")
+
+
+class RulePartOut(Answer):
+    """What became of one rule."""
+
+    name: str
+    fit: Literal["whole", "cut", "omitted"]
+    chars: int
+    kept_chars: int
+
+
+class PreviewOut(Answer):
+    """What a new session's turn would be given, word for word."""
+
+    bank: str
+    system_prompt_section: str = Field(description='"" when there is nothing to say.')
+    rules: int = Field(description="Rules in the section, whole or in part.")
+    rules_truncated: bool = Field(description="Whether a rule was cut or left out.")
+    rule_parts: list[RulePartOut] = Field(description="Each rule, by name.")
+    rules_chars: int = Field(description="Characters of all rules, kept or not.")
+    max_rule_chars: int = Field(description="The budget that they share.")
+    memories: list[InjectedOut] = Field(description="In the order of the message.")
+    message: str | SkipJsonSchema[None] = optional("The message of memories, when there is one.")
+    tokens: int = Field(description="Of the message, at 4 characters a token.")
+    budget_tokens: int
+    skipped: list[InjectedOut] = Field(description="Hits that the budget has no room for.")
+    retrieval: str
+    index: IndexOut | SkipJsonSchema[None] = optional("When memories were looked up.")
+
+
+def preview_answer(preview: Preview) -> dict[str, Any]:
+    """A preview under the names of `PreviewOut`."""
+    packed, given = preview.section.packed, preview.given
+    return {
+        "bank": preview.bank,
+        "system_prompt_section": preview.section.text,
+        "rules": packed.included,
+        "rules_truncated": packed.truncated,
+        "rule_parts": packed.rules,
+        "rules_chars": packed.total_chars,
+        "max_rule_chars": packed.budget_chars,
+        "memories": given.memories,
+        "message": given.message or None,
+        "tokens": preview.tokens,
+        "budget_tokens": given.budget_tokens,
+        "skipped": given.skipped,
+        "retrieval": given.retrieval,
+        "index": given.index,
+    }
+
+
+class GenerateIn(BaseModel):
+    """The request to the model, as far as it is ready. Its messages are the harness's own."""
+
+    messages: Any = None
+    system_prompt: str | None = None
+
+
+class StepIn(BaseModel):
+    """One step of a turn. What is not known here is passed over: a turn never fails for it."""
+
+    generate: GenerateIn | None = None
+    metadata: Any = Field(default=None, description="`memory_bank` names the bank of this turn.")
+    session_id: str | None = None
+    step: int | None = Field(default=None, ge=0, description="0 opens a turn.")
+    turn_id: str | None = None
+
+    def step_of(self) -> Step:
+        """What the services take."""
+        generate = self.generate or GenerateIn()
+        return Step(
+            session_id=self.session_id,
+            step=self.step or 0,
+            system_prompt=generate.system_prompt,
+            messages=generate.messages,
+            metadata=self.metadata,
+        )
+
+
+class MutationsOut(Answer):
+    """What to put into the request to the model."""
+
+    append_messages: list[dict[str, Any]]
+    system_prompt: str | SkipJsonSchema[None] = optional("Left out: as it was.")
+
+
+class AnnotationsOut(Answer):
+    """What was given, and what went wrong, if anything."""
+
+    bank: str
+    memories: list[str] = Field(description="Ids, in the order of the message.")
+    rules: int
+    rules_truncated: bool
+    retrieval: str
+    fault: str | SkipJsonSchema[None] = optional("A code of docs/errors.md.")
+
+
+class HookOut(Answer):
+    """What to do with the step: always to go on. `mutations` is null when nothing is added."""
+
+    decision: Literal["continue"] = "continue"
+    mutations: MutationsOut | None
+    annotations: AnnotationsOut
+
+
+def hook_answer(answer: Continued) -> dict[str, Any]:
+    """The answer to a step under the names of `HookOut`."""
+    return {"mutations": answer.mutations, "annotations": answer.annotations}
+
+
+class SessionIn(Body):
+    """The bank that a session uses."""
+
+    bank: str
+
+
+class SessionOut(Answer):
+    """A session and its bank."""
+
+    session_id: str
+    bank: str
+
+
+class SessionDeletedIn(Body):
+    """A session that is no more."""
+
+    session_id: str
+
+
+class DoneOut(Answer):
+    """It is done."""
+
+    ok: bool

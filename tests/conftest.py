@@ -1,5 +1,6 @@
 """What every test gets: folders of its own, no network, one set of hypothesis profiles."""
 
+import gc
 import os
 import socket
 from collections.abc import Iterator
@@ -10,12 +11,18 @@ import pytest
 from hypothesis import settings as hypothesis_settings
 from pytest_django import Settings
 
-hypothesis_settings.register_profile("dev", max_examples=25, deadline=None)
+hypothesis_settings.register_profile("dev", max_examples=15, deadline=None)
 hypothesis_settings.register_profile("ci", max_examples=100, deadline=None)
 hypothesis_settings.register_profile("deep", max_examples=5_000, deadline=None)
 hypothesis_settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev")
 )
+
+# Thousands of modules live as long as the run: looking through them for garbage again and again
+# takes a tenth of its time.
+_USUAL_GC = gc.get_threshold()
+_SELDOM_GC = (50_000, 20, 100)
+gc.set_threshold(*_SELDOM_GC)
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _PURE = frozenset({"unit", "property"})
@@ -23,6 +30,14 @@ _PURE = frozenset({"unit", "property"})
 
 class NetworkBlockedError(AssertionError):
     """A test tried to leave the machine."""
+
+
+@pytest.fixture
+def usual_gc() -> Iterator[None]:
+    """Garbage is looked for as often as in a server: what is open closes with it."""
+    gc.set_threshold(*_USUAL_GC)
+    yield
+    gc.set_threshold(*_SELDOM_GC)
 
 
 @pytest.fixture(autouse=True)

@@ -6,16 +6,28 @@ from django.http import HttpRequest
 
 from banks import auth, errors
 from banks.access import Principal
-from banks.services import Idempotency
+from banks.services import Idempotency, sessions
 
 KEY_HEADER = "Idempotency-Key"
 KEY_LENGTH = 255
+SESSION_HEADER = "X-Session-Id"
 
 
 class Request(HttpRequest):
     """A request that was let in: `auth` is who asks."""
 
     auth: Principal
+
+
+def bank_named(request: Request, name: str | None, session_id: str | None = None) -> str | None:
+    """The bank that a call names, else that of the calling session; None for the default one.
+
+    Raises BankNotFound when the bank of the session is in the trash.
+    """
+    session = session_id or request.headers.get(SESSION_HEADER)
+    if name is not None or not session:
+        return name
+    return sessions.bank_of(request.auth, session)
 
 
 def idempotency(request: Request) -> Idempotency | None:

@@ -6,7 +6,7 @@ from ninja import Query, Router
 
 from banks import errors, queries, revisions
 from banks.access import Role, Scope, require
-from banks.api import KEYED, Request, idempotency
+from banks.api import KEYED, Request, bank_named, idempotency
 from banks.queries import Memory, Page
 from banks.schemas.common import answers
 from banks.schemas.memories import (
@@ -42,14 +42,21 @@ def save_memory(request: Request, body: SaveItem) -> Saved:
     """Save one memory. A known text reinforces the memory that has it; a missing bank is made if
     the caller may create banks.
     """
-    bank = opening.to_save(request.auth, body.bank, Role.EDITOR, Scope.MEMORY_WRITE)
+    bank = opening.to_save(
+        request.auth,
+        bank_named(request, body.bank, body.session_id),
+        Role.EDITOR,
+        Scope.MEMORY_WRITE,
+    )
     return entries.save(request.auth, bank, body.draft(), idempotency=idempotency(request))
 
 
 @router.post("/memories/bulk", response=answers(BulkOut), openapi_extra=KEYED)
 def save_memories(request: Request, body: BulkIn) -> dict[str, Any]:
     """Save up to 500 memories at once. A bad one is refused alone, its result says why."""
-    bank = opening.to_save(request.auth, body.bank, Role.EDITOR, Scope.MEMORY_WRITE)
+    bank = opening.to_save(
+        request.auth, bank_named(request, body.bank), Role.EDITOR, Scope.MEMORY_WRITE
+    )
     wanted = body.drafts(bank.name)
     good = [each for each in wanted if not isinstance(each, errors.DomainError)]
     saved = iter(entries.save_many(request.auth, bank, good, idempotency=idempotency(request)))
@@ -60,7 +67,7 @@ def save_memories(request: Request, body: BulkIn) -> dict[str, Any]:
 @router.get("/memories", response=answers(PageOut))
 def list_memories(request: Request, params: Query[ListParams]) -> Page:
     """A page of memories, newest first. Filters apply before the page is cut."""
-    bank = opening.to_read(request.auth, params.bank, Scope.MEMORY_READ)
+    bank = opening.to_read(request.auth, bank_named(request, params.bank), Scope.MEMORY_READ)
     filters = params.filters()
     if bank is None:
         return Page()
@@ -72,14 +79,18 @@ def list_memories(request: Request, params: Query[ListParams]) -> Page:
 @router.get("/memories/{id}", response=answers(OneOut))
 def get_memory(request: Request, id: str, params: Query[BankParams]) -> One:
     """One memory, dead ones too, by id, former id or fingerprint."""
-    bank = opening.to_write(request.auth, params.bank, Role.VIEWER, Scope.MEMORY_READ)
+    bank = opening.to_write(
+        request.auth, bank_named(request, params.bank), Role.VIEWER, Scope.MEMORY_READ
+    )
     return {"memory": queries.memory(bank, id)}
 
 
 @router.patch("/memories/{id}", response=answers(OneOut), openapi_extra=KEYED)
 def update_memory(request: Request, id: str, body: PatchIn) -> One:
     """Change fields of a live memory in place; its earlier state goes to its history."""
-    bank = opening.to_write(request.auth, body.bank, Role.EDITOR, Scope.MEMORY_WRITE)
+    bank = opening.to_write(
+        request.auth, bank_named(request, body.bank), Role.EDITOR, Scope.MEMORY_WRITE
+    )
     memory = entries.update(
         request.auth,
         bank,
@@ -94,7 +105,9 @@ def update_memory(request: Request, id: str, body: PatchIn) -> One:
 @router.delete("/memories/{id}", response=answers(OneOut), openapi_extra=KEYED)
 def delete_memory(request: Request, id: str, params: Query[GuardedParams]) -> One:
     """Retire a memory: it leaves recall, its text stays. A dead one is answered unchanged."""
-    bank = opening.to_write(request.auth, params.bank, Role.EDITOR, Scope.MEMORY_WRITE)
+    bank = opening.to_write(
+        request.auth, bank_named(request, params.bank), Role.EDITOR, Scope.MEMORY_WRITE
+    )
     memory = entries.delete(
         request.auth, bank, id, expected=params.expected(), idempotency=idempotency(request)
     )
@@ -104,7 +117,9 @@ def delete_memory(request: Request, id: str, params: Query[GuardedParams]) -> On
 @router.post("/memories/{id}/pin", response=answers(OneOut), openapi_extra=KEYED)
 def pin_memory(request: Request, id: str, body: PinIn) -> One:
     """Pin or unpin a live memory. No automatic path touches a pinned one."""
-    bank = opening.to_write(request.auth, body.bank, Role.EDITOR, Scope.MEMORY_WRITE)
+    bank = opening.to_write(
+        request.auth, bank_named(request, body.bank), Role.EDITOR, Scope.MEMORY_WRITE
+    )
     memory = entries.pin(
         request.auth,
         bank,
@@ -119,7 +134,9 @@ def pin_memory(request: Request, id: str, body: PinIn) -> One:
 @router.post("/memories/{id}/supersede", response=answers(SupersededOut), openapi_extra=KEYED)
 def supersede_memory(request: Request, id: str, body: SupersedeIn) -> Superseded:
     """Retire a memory in favour of another one, which stays linked to it."""
-    bank = opening.to_write(request.auth, body.bank, Role.EDITOR, Scope.MEMORY_WRITE)
+    bank = opening.to_write(
+        request.auth, bank_named(request, body.bank), Role.EDITOR, Scope.MEMORY_WRITE
+    )
     return entries.supersede(
         request.auth,
         bank,
@@ -136,7 +153,9 @@ def supersede_memory(request: Request, id: str, body: SupersedeIn) -> Superseded
 def restore_memory(request: Request, id: str, body: GuardedIn | None = None) -> One:
     """Bring a deleted or superseded memory back."""
     asked = body or GuardedIn()
-    bank = opening.to_write(request.auth, asked.bank, Role.EDITOR, Scope.MEMORY_WRITE)
+    bank = opening.to_write(
+        request.auth, bank_named(request, asked.bank), Role.EDITOR, Scope.MEMORY_WRITE
+    )
     memory = entries.restore(
         request.auth, bank, id, expected=asked.expected(), idempotency=idempotency(request)
     )
@@ -146,7 +165,9 @@ def restore_memory(request: Request, id: str, body: GuardedIn | None = None) -> 
 @router.get("/memories/{id}/history", response=answers(HistoryOut))
 def memory_history(request: Request, id: str, params: Query[BankParams]) -> dict[str, Any]:
     """Every known state of a memory, newest first, and how each came about."""
-    bank = opening.to_write(request.auth, params.bank, Role.VIEWER, Scope.MEMORY_READ)
+    bank = opening.to_write(
+        request.auth, bank_named(request, params.bank), Role.VIEWER, Scope.MEMORY_READ
+    )
     return {"revisions": revisions.of_entry(bank, id)}
 
 

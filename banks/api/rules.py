@@ -6,7 +6,7 @@ from ninja import Query, Router
 
 from banks import queries
 from banks.access import Role, Scope
-from banks.api import KEYED, Request, idempotency
+from banks.api import KEYED, Request, bank_named, idempotency
 from banks.schemas.common import answers
 from banks.schemas.memories import BankParams
 from banks.schemas.rules import RuleIn, RuleSetOut, RulesOut
@@ -18,9 +18,9 @@ router = Router(tags=["rules"])
 @router.get("/rules", response=answers(RulesOut))
 def list_rules(request: Request, params: Query[BankParams]) -> dict[str, Any]:
     """The rules of a bank, by name, with their whole content."""
-    bank = opening.to_read(request.auth, params.bank, Scope.RULES_READ)
+    bank = opening.to_read(request.auth, bank_named(request, params.bank), Scope.RULES_READ)
     found = queries.rules(bank) if bank else []
-    return {"bank": opening.name_of(params.bank), "rules": found}
+    return {"bank": opening.name_of(bank_named(request, params.bank)), "rules": found}
 
 
 @router.put("/rules/{name}", response=answers(RuleSetOut), openapi_extra=KEYED)
@@ -28,7 +28,9 @@ def set_rule(request: Request, name: str, body: RuleIn) -> dict[str, bool]:
     """Create or replace one rule; blank content removes it. A missing bank is made if the caller
     may create banks.
     """
-    bank = opening.to_save(request.auth, body.bank, Role.MAINTAINER, Scope.RULES_WRITE)
+    bank = opening.to_save(
+        request.auth, bank_named(request, body.bank), Role.MAINTAINER, Scope.RULES_WRITE
+    )
     exists = rules.set_rule(
         request.auth,
         bank,

@@ -47,7 +47,8 @@ class Answer(BaseModel):
 
 
 BankField = Annotated[
-    str | None, Field(description="The bank; left out: the configured default bank.")
+    str | None,
+    Field(description="The bank; left out: that of the session, else the configured default bank."),
 ]
 Milliseconds = Annotated[int, Field(ge=0, le=_LAST_MS, description="Milliseconds since the epoch.")]
 # Words come as plain strings, which strict mode would not take for a member of an enumeration.

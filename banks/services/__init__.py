@@ -6,7 +6,7 @@ from banks.models import Bank
 from banks.operations import Idempotency, store_errors
 from banks.store import names
 
-__all__ = ["Idempotency", "open_bank"]
+__all__ = ["Bank", "Idempotency", "open_bank"]
 
 
 def open_bank(principal: Principal, name: str, role: Role, scope: Scope) -> Bank:

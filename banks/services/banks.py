@@ -122,13 +122,21 @@ def open_or_create(principal: Principal, name: str, role: Role, scope: Scope) ->
         return bank
 
 
-def describe(principal: Principal, bank: Bank, description: str) -> None:
-    """Set the bank's description: one line of `bank.yaml`. Raises Invalid."""
+def describe(
+    principal: Principal, bank: Bank, description: str, *, seen: str | None = None
+) -> None:
+    """Set the bank's description: one line of `bank.yaml`.
+
+    `seen`: the description that the caller saw. Raises Invalid, StaleRevision.
+    """
     with store_errors():
         told = names.clean_line(redact.mask(description).text, "description", DESCRIPTION_LENGTH)
 
     def planner(desk: Desk) -> Plan:
         desk.fresh(tree.BANK_FILE)
+        desk.bank.refresh_from_db(fields=["description"])
+        if seen is not None and seen != desk.bank.description:
+            raise errors.StaleRevision(current=desk.bank.description)
         try:
             old, _ = desk.locked.read(tree.BANK_FILE)
         except FileMissing:
@@ -280,3 +288,12 @@ def rename(principal: Principal, bank: Bank, name: str) -> Bank:
     ):
         data.rename(bank.name, name)
     return bank
+
+
+def accept(bank: Bank) -> None:
+    """Take the bank's files as they are, which ends its hold: memories that vanished are gone from
+    the rows too, their last words stay in the history.
+
+    Raises StoreBusy, BankNotFound (its folder is not there), StoreFault.
+    """
+    sync.reload(bank, accept=True)

@@ -10,15 +10,15 @@ from datetime import datetime
 from typing import Any
 
 from banks import access, errors
-from banks.access import Principal, Role, Scope
+from banks.access import Principal, Role
 from banks.models import Bank, Change
 from banks.operations import Idempotency, Plan
 from banks.queries import Memory, Source
-from banks.services import drafts, saving
+from banks.services import drafts, past, saving
 from banks.services.batch import Batch, Item
 from banks.services.commit import Desk, run
 from banks.services.drafts import Draft, Patch
-from banks.store import history, names, parse, tree
+from banks.store import names
 from banks.store.types import Category
 from banks.store.types import Entry as Block
 
@@ -161,17 +161,6 @@ def _check(batch: Batch, item: Item, expected: Expected) -> None:
         raise errors.StaleRevision(current=batch.memory(item))
 
 
-def may_touch(principal: Principal, entry: Block) -> None:
-    """Raise PinnedProtected when the entry is pinned and the caller may not curate."""
-    if entry.pinned and not principal.has(Scope.MEMORY_CURATE):
-        raise errors.PinnedProtected
-
-
-def touched(entry: Block, now: datetime) -> Block:
-    """The entry with its next revision, changed now."""
-    return replace(entry, revision=entry.revision + 1, updated=now)
-
-
 def update(
     principal: Principal,
     bank: Bank,
@@ -188,21 +177,61 @@ def update(
     """
 
     def change(batch: Batch, item: Item) -> Item:
-        before = item.after
-        if not batch.is_live(item):
-            raise errors.MemoryDead
+        saving.check_live(batch, item)
         _check(batch, item, expected)
-        cleaned = drafts.clean_patch(patch, before.category)
-        after = _patched(before, cleaned, batch.desk.now)
-        if after == before:
-            return item
-        if before.pinned:
-            may_touch(principal, before)
-        _check_unique(batch, before, after)
-        reason = drafts.redaction_reason(cleaned.redacted)
-        return batch.change(item, touched(after, batch.desk.now), act="updated", reason=reason)
+        return _patch(batch, principal, item, patch, act="updated")
 
     return _one(principal, bank, "update", key, change, idempotency)
+
+
+def revert(
+    principal: Principal,
+    bank: Bank,
+    key: str,
+    version: str,
+    *,
+    expected: Expected = ANY,
+    idempotency: Idempotency | None = None,
+) -> Memory:
+    """Give a live memory the words, tags, entities and trust of an earlier version, as a change.
+
+    Pin, counters, pointers and times stay; secrets in the old words are masked. Raises Conflict
+    for a version that the history does not hold, and what `update` raises.
+    """
+
+    def change(batch: Batch, item: Item) -> Item:
+        saving.check_live(batch, item)
+        _check(batch, item, expected)
+        if item.row is not None and item.row.version == version:
+            return item
+        revision, old = past.entry(batch.desk.locked, item.after.id, version)
+        patch = Patch(
+            text=old.text,
+            tags=old.tags,
+            entities=old.entities,
+            summary=old.summary,
+            title=old.title or old.summary or None,
+            trust=old.trust,
+        )
+        told = f"as in revision {revision}"
+        return _patch(batch, principal, item, patch, act="reverted", reason=told)
+
+    return _one(principal, bank, "revert", key, change, idempotency)
+
+
+def _patch(
+    batch: Batch, principal: Principal, item: Item, patch: Patch, *, act: str, reason: str = ""
+) -> Item:
+    before = item.after
+    cleaned = drafts.clean_patch(patch, before.category)
+    after = _patched(before, cleaned, batch.desk.now)
+    if after == before:
+        return item
+    if before.pinned:
+        saving.may_touch(principal, before)
+    saving.check_unique(batch, before, after)
+    told = "; ".join(filter(None, (reason, drafts.redaction_reason(cleaned.redacted))))
+    return batch.change(item, saving.touched(after, batch.desk.now), act=act, reason=told)
 
 
 def _patched(entry: Block, patch: Patch, now: datetime) -> Block:
@@ -228,15 +257,6 @@ def _patched(entry: Block, patch: Patch, now: datetime) -> Block:
     )
 
 
-def _check_unique(batch: Batch, before: Block, after: Block) -> None:
-    if names.normalise(after.text) != names.normalise(before.text):
-        for other in batch.known(after.text, after.category):
-            if other.after.id != after.id and batch.is_live(other):
-                raise errors.TextExists(other.after.id)
-    if after.title != before.title:
-        saving.check_title(batch, after)
-
-
 def pin(
     principal: Principal,
     bank: Bank,
@@ -249,14 +269,9 @@ def pin(
     """Pin or unpin a live memory. Raises MemoryDead, StaleRevision, PinnedProtected."""
 
     def change(batch: Batch, item: Item) -> Item:
-        if not batch.is_live(item):
-            raise errors.MemoryDead
+        saving.check_live(batch, item)
         _check(batch, item, expected)
-        if item.after.pinned == pinned:
-            return item
-        may_touch(principal, item.after)
-        after = touched(replace(item.after, pinned=pinned), batch.desk.now)
-        return batch.change(item, after, act="pinned" if pinned else "unpinned")
+        return saving.pin(batch, principal, item, pinned=pinned)
 
     return _one(principal, bank, "pin", key, change, idempotency)
 
@@ -276,16 +291,7 @@ def delete(
         if not batch.is_live(item):
             return item
         _check(batch, item, expected)
-        may_touch(principal, item.after)
-        now = batch.desk.now
-        after = touched(replace(item.after, invalidated=now), now)
-        return batch.change(
-            item,
-            after,
-            act="deleted",
-            action=Change.Action.DELETED,
-            reason=drafts.clean_reason(reason),
-        )
+        return saving.retire(batch, principal, item, reason=drafts.clean_reason(reason))
 
     return _one(principal, bank, "delete", key, change, idempotency)
 
@@ -353,30 +359,23 @@ def _revive(batch: Batch, item: Item, expected: Expected) -> Item:
     if batch.is_live(item):
         raise errors.MemoryAlive
     _check(batch, item, expected)
-    _check_no_live_twin(batch, item.after)
+    saving.check_no_live_twin(batch, item.after)
     now = batch.desk.now
     successor = item.after.superseded_by
     if successor is not None:
         saving.unlink_survivor(batch, successor, item.after.id)
-    after = touched(replace(item.after, invalidated=None, superseded_by=None), now)
+    after = saving.touched(replace(item.after, invalidated=None, superseded_by=None), now)
     return batch.change(item, after, act="restored", action=Change.Action.RESTORED)
-
-
-def _check_no_live_twin(batch: Batch, entry: Block) -> None:
-    for other in batch.known(entry.text, entry.category):
-        if other.after.id != entry.id and batch.is_live(other):
-            raise errors.TextExists(other.after.id)
 
 
 def _from_history(batch: Batch, key: str) -> Item:
     """An entry that vanished from the files, as its history last saw it."""
     if not names.is_entry_id(key):
         raise errors.MemoryNotFound
-    records, _ = history.decode(batch.desk.locked.history(tree.history_path(key)))
-    entry = parse.block(records[-1].data).entry if records else None
+    entry = past.last_entry(batch.desk.locked, key)
     if entry is None:
         raise errors.MemoryNotFound
-    _check_no_live_twin(batch, entry)
-    after = touched(replace(entry, invalidated=None, superseded_by=None), batch.desk.now)
+    saving.check_no_live_twin(batch, entry)
+    after = saving.touched(replace(entry, invalidated=None, superseded_by=None), batch.desk.now)
     added = batch.add(after)
     return batch.put(after, added.path)

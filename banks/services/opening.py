@@ -1,8 +1,6 @@
 """Which bank a call means when it names none, and what a missing default bank is: an empty one."""
 
-from django.conf import settings
-
-from banks import errors, queries, sync
+from banks import config, errors, queries, sync
 from banks.access import SYSTEM, Principal, Role, Scope, require, visible_banks
 from banks.models import Bank
 from banks.queries import Summary
@@ -12,8 +10,7 @@ from banks.services.banks import open_or_create
 
 def name_of(name: str | None) -> str:
     """The bank that is meant: the named one, else the configured default."""
-    default: str = settings.DEFAULT_BANK
-    return default if name is None else name
+    return config.current().default_bank if name is None else name
 
 
 def to_read(principal: Principal, name: str | None, scope: Scope) -> Bank | None:
@@ -25,7 +22,7 @@ def to_read(principal: Principal, name: str | None, scope: Scope) -> Bank | None
     try:
         return open_bank(principal, wanted, Role.VIEWER, scope)
     except errors.BankNotFound:
-        if wanted != settings.DEFAULT_BANK:
+        if wanted != config.current().default_bank:
             raise
         return None
 
@@ -54,3 +51,8 @@ def all_banks() -> list[Bank]:
     """Every active bank, those found on disk just now too; for whoever may do everything."""
     sync.discover()
     return list(visible_banks(SYSTEM))
+
+
+def can_be_accepted(hold: str) -> bool:
+    """Whether an owner can end this hold by taking the files as they are."""
+    return sync.is_acceptable(hold)

@@ -4,7 +4,7 @@ Works on a batch; used by single and bulk saves, and by `supersede`.
 """
 
 from dataclasses import replace
-from datetime import UTC
+from datetime import UTC, datetime
 
 from banks import errors, queries
 from banks.access import Principal, Scope
@@ -150,6 +150,55 @@ def _create(batch: Batch, draft: Draft) -> Item:
     return item
 
 
+def may_touch(principal: Principal, entry: Block) -> None:
+    """Raise PinnedProtected when the entry is pinned and the caller may not curate."""
+    if entry.pinned and not principal.has(Scope.MEMORY_CURATE):
+        raise errors.PinnedProtected
+
+
+def touched(entry: Block, now: datetime) -> Block:
+    """The entry with its next revision, changed now."""
+    return replace(entry, revision=entry.revision + 1, updated=now)
+
+
+def check_live(batch: Batch, item: Item) -> None:
+    """Raise MemoryDead when the entry is deleted or superseded."""
+    if not batch.is_live(item):
+        raise errors.MemoryDead
+
+
+def pin(batch: Batch, principal: Principal, item: Item, *, pinned: bool) -> Item:
+    """Pin or unpin a live entry; one that is so already stays. Raises PinnedProtected."""
+    if item.after.pinned == pinned:
+        return item
+    may_touch(principal, item.after)
+    after = touched(replace(item.after, pinned=pinned), batch.desk.now)
+    return batch.change(item, after, act="pinned" if pinned else "unpinned")
+
+
+def retire(batch: Batch, principal: Principal, item: Item, *, reason: str) -> Item:
+    """Delete a live entry. Raises PinnedProtected."""
+    may_touch(principal, item.after)
+    now = batch.desk.now
+    after = touched(replace(item.after, invalidated=now), now)
+    return batch.change(item, after, act="deleted", action=Change.Action.DELETED, reason=reason)
+
+
+def check_unique(batch: Batch, before: Block, after: Block) -> None:
+    """Raise TextExists or TitleExists when what changed of the entry is another live one's."""
+    if names.normalise(after.text) != names.normalise(before.text):
+        check_no_live_twin(batch, after)
+    if after.title != before.title:
+        check_title(batch, after)
+
+
+def check_no_live_twin(batch: Batch, entry: Block) -> None:
+    """Raise TextExists when another live entry of the category has this text."""
+    for other in batch.known(entry.text, entry.category):
+        if other.after.id != entry.id and batch.is_live(other):
+            raise errors.TextExists(other.after.id)
+
+
 def _default_summary(draft: Draft, category: Category) -> str:
     if category is Category.PROCEDURE and draft.title:
         return draft.title
@@ -163,12 +212,13 @@ def check_title(batch: Batch, entry: Block) -> None:
         bank=batch.desk.bank, category=Category.PROCEDURE.value, live=True
     ).values_list("entry_id", "title", "summary")
     for key, title, summary in rows:
-        if key != entry.id and (title or summary).casefold() == wanted:
+        is_other = key != entry.id and key not in batch.items
+        if is_other and (title or summary).casefold() == wanted:
             raise errors.TitleExists(key)
     for key, item in batch.items.items():
         other = item.after
         is_other = other.category is Category.PROCEDURE and key != entry.id
-        if is_other and (other.title or other.summary).casefold() == wanted:
+        if is_other and batch.is_live(item) and (other.title or other.summary).casefold() == wanted:
             raise errors.TitleExists(key)
 
 

@@ -42,6 +42,7 @@ FOLDER = _FOLDER | os.O_NOFOLLOW
 ROOT = _FOLDER  # the data folder itself may be a link: the operator's choice
 
 _CAUSES = {
+    errno.ENOENT: "The folder is not there. Mount the disk or put the folder back.",
     errno.ENOSPC: "The disk is full. Free some space and try again.",
     errno.EDQUOT: "The disk quota is used up. Free some space and try again.",
     errno.EFBIG: "The file would grow beyond the largest size that is allowed.",
@@ -66,6 +67,17 @@ class Fingerprint:
         """The fingerprint in a stat answer; numbers beyond 63 bits (a time after 2262) are cut."""
         numbers = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         return cls(*(max(-_LARGEST, min(number, _LARGEST)) for number in numbers))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A file that is open for an append, and its size before it."""
+
+    fd: int
+    folder: int
+    leaf: str
+    size: int
+    is_new: bool
 
 
 class Disk:
@@ -119,6 +131,15 @@ class Disk:
     def listdir(self, fd: int) -> list[str]:
         """The names in an open folder, in no order."""
         return os.listdir(fd)
+
+    def free_bytes(self, fd: int) -> int:
+        """What fstatvfs(2) says is left for this process on the disk of an open folder."""
+        room = os.fstatvfs(fd)
+        return room.f_bavail * room.f_frsize
+
+    def may_write(self, root: str) -> bool:
+        """access(2): whether names can be made and removed in the data folder."""
+        return os.access(root, os.W_OK | os.X_OK)
 
     def mkdir(self, name: str, *, dir_fd: int) -> None:
         """mkdirat(2)."""
@@ -283,6 +304,20 @@ def is_folder(status: os.stat_result | None) -> bool:
 def is_link(status: os.stat_result | None) -> bool:
     """Whether that is a symbolic link."""
     return status is not None and stat.S_ISLNK(status.st_mode)
+
+
+def is_plain(status: os.stat_result | None) -> bool:
+    """Whether that is a plain file."""
+    return status is not None and stat.S_ISREG(status.st_mode)
+
+
+def has_git_lock(disk: Disk, fd: int) -> bool:
+    """Whether git is at work in the open folder, as far as its lock tells."""
+    try:
+        with opened(disk, ".git", FOLDER, dir_fd=fd) as git:
+            return status_of(disk, "index.lock", dir_fd=git) is not None
+    except (FileMissing, NotAFile):
+        return False
 
 
 def plain_size(disk: Disk, fd: int, path: str) -> int:

@@ -4,7 +4,7 @@ With `folder`, `scan` and `disk` below it the only place that touches a bank's d
 a folder holds the data folder's lock, and the bank's own lock after it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from banks.store.errors import (
     InvalidName,
     NotAFile,
 )
-from banks.store.folder import BankFolder, LockedBank
+from banks.store.folder import BankFolder, LockedBank, check_in_use
 from banks.store.scan import shown
 
 __all__ = ["BankFolder", "DataFolder", "Disk", "Fingerprint", "LockedBank"]
@@ -46,9 +46,13 @@ def _checked(value: str, field: str) -> str:
 class DataFolder:
     """All banks under one folder. Raises DiskFault when that folder is not there."""
 
-    def __init__(self, root: Path, disk: Disk | None = None) -> None:
+    def __init__(
+        self, root: Path, disk: Disk | None = None, is_in_use: Callable[[], bool] | None = None
+    ) -> None:
+        """`is_in_use` is asked by whoever got a lock: False when the banks lie elsewhere now."""
         self.root = root.absolute()
         self._disk = disk or Disk()
+        self._is_in_use = is_in_use
 
     @contextmanager
     def _top(self) -> Iterator[int]:
@@ -64,6 +68,23 @@ class DataFolder:
             self._make(folder.parent)
             with d.root_opened(self._disk, str(folder.parent)) as above:
                 d.make_folder(self._disk, folder.name, dir_fd=above)
+
+    def trouble(self) -> str:
+        """Why nothing can be saved here, as a sentence; `""` as far as can be told without trying.
+        A few system calls."""
+        try:
+            with self._top():
+                pass
+        except DiskFault as fault:
+            return fault.message
+        if self._disk.may_write(str(self.root)):
+            return ""
+        return "The program may not write there, or the disk is read-only."
+
+    def free_bytes(self) -> int:
+        """How much room is left on the disk."""
+        with self._top() as top, d.faults(certain=True):
+            return self._disk.free_bytes(top)
 
     def bank_names(self) -> list[str]:
         """Sorted names of the banks: folders with a valid name and a `bank.yaml` or `index.md`."""
@@ -105,12 +126,13 @@ class DataFolder:
 
     def bank(self, name: str) -> BankFolder:
         """The folder of a bank, there or not. Raises InvalidName."""
-        return BankFolder(self.root, names.bank_name(name), self._disk)
+        return BankFolder(self.root, names.bank_name(name), self._disk, self._is_in_use)
 
     @contextmanager
     def lock(self, timeout_s: float) -> Iterator[None]:
         """Holds the lock for creating, moving and restoring banks; 0 s = one try. LockTimeout."""
         with self._top() as fd, d.flocked(self._disk, fd, timeout_s):
+            check_in_use(self._is_in_use)
             yield
 
     def trash(self, name: str, stamp: str) -> str:

@@ -8,19 +8,19 @@ file is not known here, and nothing is kept between two calls.
 import itertools
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from banks.store import disk as d
 from banks.store import tree
 from banks.store.disk import Disk, Fingerprint
-from banks.store.errors import FileChanged, FileMissing, FolderMoved, NotAFile
-from banks.store.scan import Scan
+from banks.store.errors import FileChanged, FileMissing, FolderMoved, LockTimeout, NotAFile
+from banks.store.scan import HISTORY_FOLDERS, Scan, history_logs
 
 TEMP_PREFIX = ".mc-tmp-"
 READ_TRIES = 5
+CHUNK_BYTES = 256 * 1024
 
 
 def _parts(path: str) -> list[str]:
@@ -32,13 +32,23 @@ def _parts(path: str) -> list[str]:
     return parts
 
 
+def check_in_use(is_in_use: Callable[[], bool] | None) -> None:
+    """Raise LockTimeout when the lock that was waited for is one of a folder that was left."""
+    if is_in_use is not None and not is_in_use():
+        raise LockTimeout("The data folder is another one now. Try again.")
+
+
 class BankFolder:
     """The folder of one bank, for reading; `lock` gives the one that writes."""
 
-    def __init__(self, root: Path, name: str, disk: Disk) -> None:
+    def __init__(
+        self, root: Path, name: str, disk: Disk, is_in_use: Callable[[], bool] | None = None
+    ) -> None:
+        """`is_in_use` is asked by whoever got the lock: False when the banks lie elsewhere now."""
         self.name = name
         self._root = root
         self._disk = disk
+        self._is_in_use = is_in_use
 
     @contextmanager
     def _top(self) -> Iterator[int]:
@@ -119,6 +129,19 @@ class BankFolder:
             size = min(size_bytes, before.size)
             return d.pread_all(self._disk, fd, size, before.size - size), before
 
+    def chunks(self, path: str) -> Iterator[bytes]:
+        """The bytes of a file, some at a time, up to where it ended at first. Errors as `read`."""
+        with self._reader(path) as fd, d.faults(certain=True):
+            place, end = 0, self._disk.fstat(fd).st_size
+            while piece := self._disk.pread(fd, min(CHUNK_BYTES, end - place), place):
+                yield piece
+                place += len(piece)
+
+    def logs(self) -> list[str]:
+        """Sorted paths of the logs of earlier revisions that are there; none without a folder."""
+        with self._top() as top, d.faults(certain=True):
+            return history_logs(self._disk, top)
+
     def history(self, path: str) -> bytes:
         """The bytes of a log; empty when there is none."""
         try:
@@ -129,14 +152,7 @@ class BankFolder:
     def git_busy(self) -> bool:
         """Whether git is at work on the bank's folder or on the data folder."""
         with d.root_opened(self._disk, str(self._root)) as root, self._top() as top:
-            return any(self._has_git_lock(fd) for fd in (root, top))
-
-    def _has_git_lock(self, fd: int) -> bool:
-        try:
-            with d.opened(self._disk, ".git", d.FOLDER, dir_fd=fd) as git:
-                return d.status_of(self._disk, "index.lock", dir_fd=git) is not None
-        except (FileMissing, NotAFile):
-            return False
+            return any(d.has_git_lock(self._disk, fd) for fd in (root, top))
 
     @contextmanager
     def lock(self, timeout_s: float) -> "Iterator[LockedBank]":
@@ -150,6 +166,7 @@ class BankFolder:
                 there = d.status_of(self._disk, self.name, dir_fd=root)
                 if there is None or not os.path.samestat(there, self._disk.fstat(fd)):
                     raise self._moved()
+            check_in_use(self._is_in_use)
             locked = LockedBank(self._root, self.name, self._disk, fd)
             try:
                 yield locked
@@ -238,16 +255,16 @@ class LockedBank(BankFolder):
         return Fingerprint.of(mine)
 
     @contextmanager
-    def _target(self, folder: int, leaf: str, *, may_create: bool) -> Iterator["_Target"]:
+    def _target(self, folder: int, leaf: str, *, may_create: bool) -> Iterator[d.Target]:
         """The open end of a file. One that is made here is made exclusively."""
         missing = d.status_of(self._disk, leaf, dir_fd=folder) is None
         flags = d.CREATE_APPEND if missing and may_create else d.APPEND
         with d.opened(self._disk, leaf, flags, dir_fd=folder) as fd:
             # Nothing that can fail comes between making a file and the block that takes it back.
             size = 0 if missing else d.plain_size(self._disk, fd, leaf)
-            yield _Target(fd=fd, folder=folder, leaf=leaf, size=size, is_new=missing)
+            yield d.Target(fd=fd, folder=folder, leaf=leaf, size=size, is_new=missing)
 
-    def _put(self, target: "_Target", data: bytes) -> None:
+    def _put(self, target: d.Target, data: bytes) -> None:
         is_written = False
         try:
             d.write_all(self._disk, target.fd, data, failpoint="append.part")
@@ -263,7 +280,7 @@ class LockedBank(BankFolder):
             raise d.fault(error, certain=is_back and not is_written) from error
         self._disk.failpoint("append.synced")
 
-    def _take_back(self, target: "_Target", data: bytes, *, is_synced: bool) -> bool:
+    def _take_back(self, target: d.Target, data: bytes, *, is_synced: bool) -> bool:
         """Whether the file is as it was before; not when somebody else appended behind us."""
         try:
             size = self._disk.fstat(target.fd).st_size - target.size
@@ -372,8 +389,7 @@ class LockedBank(BankFolder):
     def sweep(self) -> int:
         """Remove the temporary files that killed writers left; how many. The lock is ours, so
         nobody is writing one of them."""
-        history = (tree.HISTORY_FOLDER, f"{tree.HISTORY_FOLDER}/{tree.RULES_FOLDER}")
-        return sum(self._sweep(folder) for folder in (*self._scan().folders, *history))
+        return sum(self._sweep(folder) for folder in (*self._scan().folders, *HISTORY_FOLDERS))
 
     def _sweep(self, path: str) -> int:
         folders = path.split("/") if path else []
@@ -388,14 +404,3 @@ class LockedBank(BankFolder):
                 self._disk.unlink(name, dir_fd=fd)
             return len(temps)
         return 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Target:
-    """A file that is open for an append, and its size before it."""
-
-    fd: int
-    folder: int
-    leaf: str
-    size: int
-    is_new: bool

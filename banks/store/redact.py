@@ -279,7 +279,7 @@ _RULES: tuple[_Rule, ...] = (
     _shaped(
         "authorization",
         r"(?<![a-z0-9])authorization[\"']?[ \t]*[:=][ \t]*[\"']?(?:[a-z]{3,10}[ \t]+)?"
-        r"(?P<secret>[^\s\"'`,;\[\]]{8,})",
+        r"(?P<secret>(?!authorization[\"']?[ \t]*[:=])[^\s\"'`,;\[\]]{8,})",
         *("authorization", "Authorization", "AUTHORIZATION"),
         accepts=_is_strong,
     ),

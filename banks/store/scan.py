@@ -3,6 +3,7 @@
 It only lists and asks for the state of names; `folder` is its one caller.
 """
 
+import itertools
 import stat
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,8 +17,10 @@ from banks.store.errors import FileMissing, NotAFile
 
 DEEPEST = 8
 
+HISTORY_FOLDERS = (tree.HISTORY_FOLDER, f"{tree.HISTORY_FOLDER}/{tree.RULES_FOLDER}")
 _OURS = "ours"
 _LOST_RULE = "lost_rule"
+_PASSED_OVER = frozenset({"name", "dropping"})
 _WALKED = frozenset(tree.SEED_FOLDERS) - {tree.HISTORY_FOLDER}
 # What editors and sync programs put into the names of their second copies.
 _DROPPING_MARKS = (".sync-conflict-", "conflicted copy", ".orig.", ".bak.")
@@ -74,9 +77,19 @@ class Scan:
                 self.walk(below, f"{path}/")
 
 
-# A look asks about every file again, and this is most of what it costs.
-@lru_cache(maxsize=65_536)
-def _place(path: str) -> str:
+def is_ours(path: str) -> bool:
+    """Whether a walk takes a plain file at this path, by the names on its way alone."""
+    *folders, _ = path.split("/")
+    above = itertools.accumulate(folders, "{}/{}".format)
+    # Not through the cache: it is for names that are there, and a caller may make up any number.
+    return (
+        len(folders) <= DEEPEST
+        and _place_by_name(path) == _OURS
+        and not any(_place_by_name(folder) in _PASSED_OVER for folder in above)
+    )
+
+
+def _place_by_name(path: str) -> str:
     """What a path is by its name alone: ours, a reason to pass it over, or "" for neither."""
     name = path.rpartition("/")[2]
     if not name.isprintable() or "\\" in name:
@@ -94,11 +107,31 @@ def _place(path: str) -> str:
     return _LOST_RULE if is_lost_rule else ""
 
 
+def history_logs(disk: Disk, top: int) -> list[str]:
+    """Sorted paths of the logs below the open folder of a bank: plain files with such a name.
+    Raises OSError."""
+    found = []
+    for folder in HISTORY_FOLDERS:
+        # Not made yet, or no folder of ours: then there are no logs of ours in it.
+        with (
+            suppress(FileMissing, NotAFile),
+            d.descended(disk, top, folder.split("/")) as fd,
+        ):
+            names = [name for name in disk.listdir(fd) if tree.is_history_file(f"{folder}/{name}")]
+            plain = (name for name in names if d.is_plain(d.status_of(disk, name, dir_fd=fd)))
+            found += [f"{folder}/{name}" for name in plain]
+    return sorted(found)
+
+
+# A look asks about every file again, and this is most of what it costs.
+_place = lru_cache(maxsize=65_536)(_place_by_name)
+
+
 def _reason_to_ignore(place: str, mode: int, depth: int) -> str:
     """The code for a name that is passed over; "" for one that is not."""
     if stat.S_ISLNK(mode):
         return "link"
-    if place in {"name", "dropping"}:
+    if place in _PASSED_OVER:
         return place
     if stat.S_ISDIR(mode):
         return "too_deep" if depth >= DEEPEST else ""

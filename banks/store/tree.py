@@ -189,6 +189,16 @@ def rule_history_path(name: str) -> str:
     return f"{HISTORY_FOLDER}/{RULES_FOLDER}/{names.rule_name(name)}{_HISTORY_SUFFIX}"
 
 
+def is_history_file(path: str) -> bool:
+    """Whether `history_path` or `rule_history_path` give this path for an id or a name."""
+    folder, _, name = path.rpartition("/")
+    stem = name.removesuffix(_HISTORY_SUFFIX)
+    try:
+        return path == (history_path if folder == HISTORY_FOLDER else rule_history_path)(stem)
+    except InvalidName:
+        return False
+
+
 def router_of(path: str) -> tuple[str, str]:
     """The router that lists an entry file, and the file as its row names it.
 

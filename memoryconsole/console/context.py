@@ -1,15 +1,19 @@
 """What every page needs to know: who looks, which banks there are, which theme was chosen."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from banks import access, auth, queries
+from banks import access, auth, findings, queries
 from banks.access import Principal, Role, Scope
+from banks.services import members, opening
+from memoryconsole.console import htmx
 
 THEMES = ("light", "dark")
 THEME_COOKIE = "theme"
@@ -26,11 +30,23 @@ class SeeOther(HttpResponseRedirect):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A bank as one person sees it. `may_write`: the role reaches and the bank takes writes."""
+    """A bank as one person sees it. `may_write`, `may_set_rules`: the role reaches for memories,
+    for rules, and the bank takes writes. `may_accept`: its hold can be ended by taking what is on
+    disk, and the role reaches for that. `may_manage`: it reaches for roles of others. `owners` can
+    give a reader another role; to others they are not told here."""
 
     summary: queries.Summary
     role: Role
     may_write: bool
+    may_set_rules: bool
+    may_manage: bool
+    may_accept: bool
+    owners: tuple[str, ...] = ()
+
+    @property
+    def accept_fields(self) -> tuple[tuple[str, str], ...]:
+        """What the form that ends the hold sends."""
+        return (("bank", self.name),)
 
     @property
     def name(self) -> str:
@@ -59,7 +75,17 @@ def place(principal: Principal, name: str) -> Place:
     summary = queries.summary(bank)
     role = access.role_in(principal, bank) or Role.VIEWER
     may = access.can(principal, bank, Role.EDITOR, Scope.MEMORY_WRITE)
-    return Place(summary, role, may_write=may and not summary.hold)
+    may_set_rules = access.can(principal, bank, Role.MAINTAINER, Scope.RULES_WRITE)
+    takes_writes = not (summary.hold or findings.disk_trouble())
+    return Place(
+        summary,
+        role,
+        may_write=may and takes_writes,
+        may_set_rules=may_set_rules and takes_writes,
+        may_accept=role is Role.OWNER and opening.can_be_accepted(summary.hold),
+        may_manage=access.can(principal, bank, Role.OWNER, Scope.ADMIN),
+        owners=tuple(members.owners(bank)) if role is Role.VIEWER else (),
+    )
 
 
 def theme(request: HttpRequest) -> str:
@@ -69,18 +95,32 @@ def theme(request: HttpRequest) -> str:
 
 
 def page(
-    request: HttpRequest, template: str, values: dict[str, Any], status: int = 200
+    request: HttpRequest,
+    template: str,
+    values: dict[str, Any],
+    status: int = 200,
+    *,
+    parts: Mapping[str, str] | None = None,
 ) -> HttpResponse:
-    """A page within the frame: with the rail of banks."""
+    """A page within the frame, or the one of its `parts` that htmx asked for: see `htmx.part`."""
     principal = person(request)
-    frame = {
-        "theme": theme(request),
-        "rail": queries.summaries(principal),
-        "may_create_banks": principal.may_create_banks,
-        "reader": request.user.get_username(),
-        "here": request.get_full_path() if request.method == "GET" else request.path,
-    }
-    return render(request, template, frame | values, status=status)
+    common = {"here": htmx.here(request), "is_admin": principal.is_admin} | values
+    part = htmx.part(request, parts or {})
+    if part:
+        response = render(request, "console/part.html", common | {"part": part}, status=status)
+    else:
+        trouble = findings.disk_trouble()
+        frame = {
+            "theme": theme(request),
+            "htmx_config": htmx.CONFIG,
+            "rail": queries.summaries(principal),
+            "disk_trouble": trouble,
+            "may_create_banks": principal.may_create_banks and not trouble,
+            "reader": request.user.get_username(),
+        }
+        response = render(request, template, frame | common, status=status)
+    patch_vary_headers(response, ("HX-Request", "HX-Target"))
+    return response
 
 
 def bare_page(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from typing import Self
+from urllib.parse import quote
 
 from django.http import QueryDict
 from django.utils.http import urlencode
@@ -20,13 +21,14 @@ TAGS_SHOWN, TAGS_MOST = 20, 500
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """What a list is asked for. `after` is the cursor of a following page; `every_tag`: offer all
-    tags of the bank, not only the most used ones."""
+    tags of the bank, not only the most used ones; `sel` is the memory in the drawer."""
 
     q: str = ""
     tags: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
     after: str = ""
     every_tag: bool = False
+    sel: str = ""
 
     @classmethod
     def of(cls, query: QueryDict) -> Self:
@@ -42,6 +44,7 @@ class Wanted:
             marks=marks,
             after=query.get("after", ""),
             every_tag=query.get("tags") == "all",
+            sel=query.get("sel", ""),
         )
 
     @property
@@ -57,21 +60,28 @@ class Wanted:
     @property
     def is_whole(self) -> bool:
         """Whether this is the beginning of the list of all live memories."""
-        return replace(self, every_tag=False) == Wanted()
+        return not self.after and self.is_same_list(Wanted())
+
+    def is_same_list(self, other: "Wanted") -> bool:
+        """Whether both let the same memories through: only what is shown of them may differ."""
+        mine, others = (replace(each, after="", every_tag=False, sel="") for each in (self, other))
+        return mine == others
 
     def toggled_tag(self, tag: str) -> Self:
         """With this tag, or without it when it is there."""
         rest = tuple(each for each in self.tags if each != tag)
-        return replace(self, after="", tags=rest if tag in self.tags else (*self.tags, tag))
+        tags = rest if tag in self.tags else (*self.tags, tag)
+        return replace(self, after="", sel="", tags=tags)
 
     def toggled_mark(self, mark: str) -> Self:
         """With this mark, or without it when it is there."""
         rest = tuple(each for each in self.marks if each != mark)
-        return replace(self, after="", marks=rest if mark in self.marks else (*self.marks, mark))
+        marks = rest if mark in self.marks else (*self.marks, mark)
+        return replace(self, after="", sel="", marks=marks)
 
     def following(self, cursor: str) -> Self:
         """The next page of the same list."""
-        return replace(self, after=cursor)
+        return replace(self, after=cursor, sel="")
 
     def with_every_tag(self, *, shown: bool) -> Self:
         """The same page with all tags offered, or only the most used ones."""
@@ -79,7 +89,11 @@ class Wanted:
 
     def without_words(self) -> Self:
         """The same list without the search words."""
-        return replace(self, q="", after="")
+        return replace(self, q="", after="", sel="")
+
+    def selecting(self, key: str) -> Self:
+        """The same page with this memory in the drawer; `""` closes it."""
+        return replace(self, sel=key)
 
     @property
     def query_string(self) -> str:
@@ -91,7 +105,15 @@ class Wanted:
             pairs.append(("after", self.after))
         if self.every_tag:
             pairs.append(("tags", "all"))
+        if self.sel:
+            pairs.append(("sel", self.sel))
         return "?" + urlencode(pairs)
+
+    @property
+    def in_words(self) -> str:
+        """What the list is narrowed to, for the title of its window; `""` for the whole list."""
+        marks = [MARKS[mark].lower() for mark in self.marks]
+        return ", ".join([*([f"“{self.q}”"] if self.q else []), *self.tags, *marks])
 
     @property
     def filters(self) -> queries.Filters:
@@ -113,6 +135,11 @@ class Chip:
     kind: str = ""
     count: int | None = None
 
+    @property
+    def key(self) -> str:
+        """What tells it from the others: the end of an id."""
+        return quote(f"{self.kind or 'is'}-{self.label}".lower(), safe="")
+
 
 @dataclass(frozen=True, slots=True)
 class Chips:
@@ -122,6 +149,11 @@ class Chips:
     more: int
     switch: str
     """The address that offers all tags, or only the most used again; `""` when that is the same."""
+
+    @property
+    def on(self) -> list[Chip]:
+        """Those of the filters that are on."""
+        return [chip for chip in self.links if chip.is_on]
 
 
 def chips(wanted: Wanted, tags: list[tuple[str, int]]) -> Chips:

@@ -10,6 +10,7 @@ from django import forms
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
+from django.http import QueryDict
 
 from banks import auth, errors
 from banks.access import Principal
@@ -18,6 +19,8 @@ from banks.services import Idempotency
 from banks.services.drafts import Draft, Patch
 from banks.store.procedure import TEMPLATE, says_something
 from banks.store.types import Category, Trust
+from memoryconsole.console.merge import merge_labels
+from memoryconsole.console.timeline import Change, changed
 from memoryconsole.errors import status_of
 
 T = TypeVar("T")
@@ -46,6 +49,11 @@ TRUST = [
 def labels(line: str) -> tuple[str, ...]:
     """The parts of a line between commas."""
     return tuple(part for part in line.split(",") if part.strip())
+
+
+def split(line: str) -> list[str]:
+    """The same without the spaces around them."""
+    return [part.strip() for part in labels(line)]
 
 
 def line_of(parts: list[str]) -> str:
@@ -148,6 +156,28 @@ class BankForm(Form):
     )
     description = forms.CharField(required=False, help_text="What this bank is about. Optional.")
 
+    def look_at(self, address: str) -> None:
+        """Have the name looked at there while it is typed."""
+        self.fields["name"].widget.attrs |= {
+            "hx-get": address,
+            "hx-trigger": "input changed delay:300ms",
+            "hx-target": "#name-hint",
+            "hx-swap": "outerHTML",
+            "hx-sync": "this:replace",
+            "autocomplete": "off",
+        }
+
+
+def once_only(principal: Principal, typed: dict[str, Any]) -> Idempotency | None:
+    """What makes a second click on Save the same save, not another sighting of the text; None for
+    a form without `once`. What was typed counts: the same page with other words is another memory.
+    """
+    if not typed["once"]:
+        return None
+    plain_words = json.dumps({name: str(value) for name, value in typed.items()})
+    key = hashlib.sha256(plain_words.encode()).hexdigest()
+    return Idempotency(auth.idempotency_owner(principal), f"form:{key}", key)
+
 
 class WordsForm(Form):
     """The fields that a new memory and an edited one share."""
@@ -202,14 +232,8 @@ class NewMemoryForm(WordsForm):
         return cleaned
 
     def idempotency(self, principal: Principal) -> Idempotency | None:
-        """What makes a second click on Save the same save, not another sighting of the text. What
-        was typed counts: the same page with other words is another memory."""
-        once = self.cleaned_data["once"]
-        if not once:
-            return None
-        typed = json.dumps({name: str(value) for name, value in self.cleaned_data.items()})
-        key = hashlib.sha256(typed.encode()).hexdigest()
-        return Idempotency(auth.idempotency_owner(principal), f"form:{key}", key)
+        """What makes a second click on Save the same save."""
+        return once_only(principal, self.cleaned_data)
 
     def draft(self) -> Draft:
         """What is to be saved."""
@@ -236,40 +260,76 @@ class EditMemoryForm(WordsForm):
     @classmethod
     def of(cls, memory: Memory) -> Self:
         """The form as the memory is now."""
-        return cls(initial=values_of(memory) | {"base": memory.version})
+        return cls.filled(memory, values_of(memory))
 
-    def onto(self, was: Memory | None, now: Memory) -> "EditMemoryForm":
-        """The same form on top of what the memory is now: fields that were not edited follow it."""
-        before = values_of(was) if was else {}
-        current, typed = values_of(now), {name: self.cleaned_data[name] for name in values_of(now)}
-        kept = {
-            name: current[name] if plain(value) == plain(before.get(name, "\0")) else value
-            for name, value in typed.items()
+    @classmethod
+    def filled(cls, memory: Memory, values: dict[str, str]) -> Self:
+        """The form with these values, to be saved on top of what the memory is now."""
+        return cls(initial=values | {"base": memory.version}, auto_id=ids_for(memory))
+
+    @classmethod
+    def sent(cls, memory: Memory, data: QueryDict) -> Self:
+        """The form as somebody sent it."""
+        return cls(data, auto_id=ids_for(memory))
+
+    def onto(self, was: Memory | None, now: Memory) -> dict[str, str]:
+        """What was typed, on top of what the memory is now: fields that were not edited follow."""
+        before, current = values_of(was) if was else {}, values_of(now)
+        return {
+            name: current[name] if value == plain(before.get(name, "\0")) else value
+            for name, value in self.typed.items()
         }
-        return EditMemoryForm(initial=kept | {"base": now.version})
+
+    def merged(self, was: Memory | None, now: Memory, text: str) -> dict[str, str]:
+        """Both edits: this text, the labels of both, and else what was typed."""
+        before, both = values_of(was) if was else {}, self.onto(was, now) | {"text": text}
+        for name, theirs in (("tags", now.tags), ("entities", now.entities)):
+            old, new = (split(line) for line in (before.get(name, ""), self.typed[name]))
+            both[name] = line_of(merge_labels(old, new, theirs))
+        return both
+
+    @property
+    def typed(self) -> dict[str, str]:
+        """What was typed, field by field."""
+        names = [name for name in self.fields if name != "base"]
+        return {name: plain(self.cleaned_data[name]) for name in names}
+
+    def edits(self, was: Memory | None) -> list[Change]:
+        """The fields but the text that were edited."""
+        before, typed = values_of(was) if was else {}, self.typed
+        if before:
+            before["trust"], typed["trust"] = (
+                dict(TRUST)[each["trust"]] for each in (before, typed)
+            )
+        others = [name for name in before if name != "text"]
+        return changed(*((str(self[name].label), before[name], typed[name]) for name in others))
 
     def is_already(self, was: Memory | None, now: Memory) -> bool:
         """Whether something was edited, and all of it is as the memory is now: a second click on
         Save, or two people who typed the same."""
         before, current = values_of(was) if was else {}, values_of(now)
-        typed = {name: plain(self.cleaned_data[name]) for name in current}
+        typed = self.typed
         edited = {name for name in typed if typed[name] != plain(before.get(name, "\0"))}
         return bool(edited) and all(typed[name] == plain(current[name]) for name in edited)
 
     def patch(self, memory: Memory) -> Patch:
         """The fields that were really edited: only those must keep today's limits."""
-        now, cleaned = values_of(memory), self.cleaned_data
-        typed = {name: plain(cleaned[name]) for name in now}
-        changed = {name: value for name, value in typed.items() if value != plain(now[name])}
-        text, tags, entities = (changed.get(name) for name in ("text", "tags", "entities"))
+        now, typed = values_of(memory), self.typed
+        new = {name: value for name, value in typed.items() if value != plain(now[name])}
+        text, tags, entities = (new.get(name) for name in ("text", "tags", "entities"))
         return Patch(
             text=text,
             tags=None if tags is None else labels(tags),
             entities=None if entities is None else labels(entities),
-            summary=changed.get("summary"),
-            title=changed.get("title"),
-            trust=Trust(changed["trust"]) if "trust" in changed else None,
+            summary=new.get("summary"),
+            title=new.get("title"),
+            trust=Trust(new["trust"]) if "trust" in new else None,
         )
+
+
+def ids_for(memory: Memory) -> str:
+    """How the fields of a memory's editor are named: several may be open on one page."""
+    return f"e-{memory.id}-%s"
 
 
 def values_of(memory: Memory) -> dict[str, str]:

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from banks import errors
 from banks.store.errors import StoreError
-from memoryconsole.console import context
+from memoryconsole.console import context, htmx
 from memoryconsole.console.forms import SignInForm
 from memoryconsole.errors import status_of, translated
 
@@ -32,6 +32,7 @@ def signed_in(*methods: str) -> Callable[[View[P]], View[P]]:
         @require_http_methods(["HEAD", *methods] if "GET" in methods else [*methods])
         def call(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
             try:
+                context.person(request)  # before a view can refuse anything else
                 return view(request, *args, **kwargs)
             except errors.Unauthenticated:
                 return _sign_in_first(request)
@@ -58,8 +59,11 @@ def _sign_in_first(request: HttpRequest) -> HttpResponse:
 
 
 def refusal(request: HttpRequest, error: errors.DomainError) -> HttpResponse:
-    """The page of a refusal. An unknown and a forbidden bank give the same one."""
+    """The page of a refusal, or its one sentence for a part of a page. An unknown and a forbidden
+    bank give the same one."""
     status = status_of(type(error))
+    if htmx.target(request):
+        return HttpResponse(error.message, content_type="text/plain", status=status)
     values = {"status": status, "message": error.message, "typed": request.POST.get("text", "")}
     response = context.page(request, "console/refusal.html", values, status=status)
     if isinstance(error, errors.Unavailable | errors.TooMany):

@@ -1,6 +1,6 @@
 """What the page of one memory shows, and what people are told after a change."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -8,90 +8,82 @@ from django.contrib import messages
 from django.http import HttpRequest
 from django.urls import reverse
 
-from banks import errors, queries
+from banks import audit, errors, queries
 from banks.access import Principal, Role, Scope
 from banks.queries import Memory
-from banks.revisions import Revision, of_entry
-from banks.services import entries, open_bank
+from banks.revisions import of_entry
+from banks.services import Bank, entries, open_bank
 from memoryconsole.console import context
 from memoryconsole.console.context import Place, SeeOther
-from memoryconsole.console.diff import Piece, pieces
-from memoryconsole.console.timeline import SHOWN, Change, Step, changes, steps
+from memoryconsole.console.lineage import Link, lineage
+from memoryconsole.console.timeline import SHOWN, Step, steps
 
 MASK = "[redacted:"
 UNDO, LINK = "undo", "link"
-"""What the tags of a message begin with: the address and version of an Undo form, or the address of
-another memory."""
-REPLACED_SHOWN = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Other:
-    """Another memory that this one names. `memory` None = it is not in this bank."""
-
-    id: str
-    memory: Memory | None
+"""What the tags of a message begin with: the address of an Undo form, or of another memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
     """One memory and how it came about. `is_gone`: its block is no longer in the files.
 
-    `replaces` and `replaced_by` are the memories at the other end of its pointers.
+    `steps` are some of its `revisions`, newest first; `older` is how many more there are below
+    them, `shown` how many there are above and with them.
     """
 
     place: Place
     memory: Memory
     steps: list[Step]
-    older: int
+    revisions: int
+    shown: int
     is_gone: bool
-    replaces: list[Other]
-    replaced_by: Other | None
+    lineage: list[Link]
+
+    @property
+    def older(self) -> int:
+        """How many revisions are older than these."""
+        return max(0, self.revisions - self.shown)
+
+    @property
+    def following(self) -> int:
+        """How many revisions the next part of the history shows."""
+        return min(SHOWN, self.older)
+
+    @property
+    def then_shown(self) -> int:
+        """How many revisions may be shown when that part is shown too."""
+        return self.shown + SHOWN
+
+    @property
+    def is_live(self) -> bool:
+        """Whether agents see it."""
+        return not self.is_gone and self.memory.invalid_at is None
+
+    @property
+    def successor(self) -> Memory | None:
+        """What replaced it; None when nothing did or that is not in this bank."""
+        wanted = self.memory.superseded_by
+        return next((link.memory for link in self.lineage if link.id == wanted), None)
 
 
-def told(principal: Principal, name: str, key: str, *, whole: bool) -> Told:
-    """The memory with its newest revisions, or with all. Raises what `open_bank` raises,
-    MemoryNotFound and AmbiguousId."""
+def told(principal: Principal, name: str, key: str, *, shown: int = SHOWN, above: int = 0) -> Told:
+    """The memory with its newest revisions, without the first `above` of them. Raises what
+    `open_bank` raises, MemoryNotFound and AmbiguousId."""
     bank = open_bank(principal, name, Role.VIEWER, Scope.MEMORY_READ)
     revisions = of_entry(bank, key)
     try:
         memory, is_gone = queries.memory(bank, key), False
     except errors.MemoryNotFound:
         memory, is_gone = revisions[0].memory, True
-    shown = len(revisions) if whole else SHOWN
-    losers = list(dict.fromkeys([*filter(None, [memory.supersedes]), *memory.replaces]))
-    wanted = [*losers[:REPLACED_SHOWN], *filter(None, [memory.superseded_by])]
-    rows = queries.rows_by_ids(bank, wanted)
-    known = {each.id: each for each in queries.memories(bank, list(rows.values()))}
-    successor = memory.superseded_by
     return Told(
         place=context.place(principal, name),
         memory=memory,
-        # One more than is shown: the oldest shown is compared with it.
-        steps=steps(revisions[: shown + 1])[:shown],
-        older=max(0, len(revisions) - shown),
+        steps=steps(revisions, above, shown),
+        revisions=len(revisions),
+        shown=min(shown, len(revisions)),
         is_gone=is_gone,
-        replaces=[Other(key, known.get(key)) for key in losers[:REPLACED_SHOWN]],
-        replaced_by=Other(successor, known.get(successor)) if successor else None,
+        lineage=lineage(bank, memory),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Clash:
-    """An edit that met another: what was, what is now (and who did it), and the differences."""
-
-    was: Memory | None
-    now: Memory
-    latest: Revision
-    theirs: list[Piece]
-    changes: list[Change]
-
-
-def clash(revisions: Sequence[Revision], base: str, now: Memory) -> Clash:
-    """What happened between the version `base` and now."""
-    was = next((each.memory for each in revisions if each.memory.version == base), None)
-    theirs = pieces(was.text, now.text) if was else []
-    return Clash(was, now, revisions[0], theirs, changes(was, now) if was else [])
 
 
 def seen(request: HttpRequest) -> entries.Expected:
@@ -108,18 +100,25 @@ def refusals_told(request: HttpRequest) -> Iterator[None]:
         messages.error(request, error.message)
 
 
-def tell_saved(request: HttpRequest, text: str, saved: Memory, *, said: str) -> None:
-    """Tell that it is saved, and when a secret was masked on the way."""
-    messages.success(request, said)
-    if MASK in saved.text and MASK not in text:
+def tell_done(request: HttpRequest, bank: Bank, key: str, version: str, *, said: str) -> None:
+    """Tell of a change that brought a memory or a rule to this version, with its Undo."""
+    uid = audit.of_version(bank, key, version)
+    tags = f"{UNDO} {reverse('undo', args=[bank.name, uid])}" if uid else ""
+    messages.success(request, said, extra_tags=tags)
+
+
+def tell_changed(request: HttpRequest, bank: Bank, memory: Memory, *, said: str) -> None:
+    """Tell of a change of a memory; what was so already has no Undo of its own."""
+    if memory.version in (request.POST.get("version"), request.POST.get("base")):
+        messages.success(request, said)
+    else:
+        tell_done(request, bank, memory.id, memory.version, said=said)
+
+
+def tell_masked(request: HttpRequest, typed: str, written: str) -> None:
+    """Tell when a secret was masked on the way to the file."""
+    if MASK in written and MASK not in typed:
         messages.warning(request, "It held a secret, which was masked before it was written.")
-
-
-def tell_deleted(request: HttpRequest, memory: Memory) -> None:
-    """Tell that it is deleted, with the way back: address and version for an Undo form."""
-    undo = reverse("restore", args=[memory.bank, memory.id])
-    said = "Deleted. Agents stop seeing it. You can restore it."
-    messages.success(request, said, extra_tags=f"{UNDO} {undo} {memory.version}")
 
 
 def successor_of(principal: Principal, memory: Memory) -> Memory | None:
@@ -131,11 +130,13 @@ def successor_of(principal: Principal, memory: Memory) -> Memory | None:
         return None
 
 
-def tell_restored(request: HttpRequest, successor: Memory | None) -> None:
+def tell_restored(
+    request: HttpRequest, bank: Bank, memory: Memory, successor: Memory | None
+) -> None:
     """Tell that it is back; that what took its place is live too, with a link to that."""
     said = "Restored. Agents see it again."
     if successor is None or successor.invalid_at is not None:
-        messages.success(request, said)
+        tell_changed(request, bank, memory, said=said)
         return
     said += f" Its successor {successor.id} is live too: agents see both."
     there = reverse("memory", args=[successor.bank, successor.id])

@@ -1,15 +1,17 @@
 """The revisions of a memory as people read them: each with what it changed."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from banks.journal import DISK
+from banks.audit import BY_HAND
 from banks.queries import Memory
 from banks.revisions import Revision
 from banks.store import names
 from memoryconsole.console.diff import Piece, pieces, shortened
 
 SHOWN = 20
+_AS_IN = re.compile(r"as in revision (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,42 +25,91 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One revision; `text` is empty when the text stayed."""
+    """One revision; `text` is empty when the text stayed.
 
+    `number` counts states from 1, the oldest: a hand edit counts, too, though the file's own
+    revision number stays. `reason` is in these numbers; `may_return`: it says something else than
+    the newest.
+    """
+
+    number: int
     revision: Revision
     text: list[Piece]
     changes: list[Change]
     is_now: bool
+    reason: str
+    may_return: bool
 
     @property
     def is_by_hand(self) -> bool:
-        """Whether somebody edited the file: the number of the revision is then that before it."""
-        return self.revision.actor == DISK
+        """Whether somebody edited the file."""
+        return self.revision.actor == BY_HAND
 
 
-def steps(revisions: Sequence[Revision]) -> list[Step]:
-    """The steps of these revisions (newest first), each compared with the one before it."""
+def steps(revisions: Sequence[Revision], start: int = 0, stop: int = SHOWN) -> list[Step]:
+    """The steps of these revisions (all of a memory, newest first) from one place to another, each
+    compared with the one before it."""
     found = []
-    for number, revision in enumerate(revisions):
-        before = revisions[number + 1].memory if number + 1 < len(revisions) else None
+    newest = revisions[0].memory
+    for place, revision in enumerate(revisions[start:stop], start):
+        before = revisions[place + 1].memory if place + 1 < len(revisions) else None
         text: list[Piece] = []
         if before is not None and before.text != revision.memory.text:
             text = shortened(pieces(before.text, revision.memory.text))
         changed = changes(before, revision.memory) if before else []
-        found.append(Step(revision, text, changed, is_now=number == 0))
+        number, reason = len(revisions) - place, _reason(revisions, place)
+        other = revision.memory.text != newest.text or bool(changes(revision.memory, newest))
+        found.append(Step(number, revision, text, changed, place == 0, reason, other))
     return found
+
+
+def _reason(revisions: Sequence[Revision], place: int) -> str:
+    """Why a revision was made. What was brought back is named as it is on the page."""
+    revision = revisions[place]
+    if revision.actor == BY_HAND:
+        return ""
+    told = _AS_IN.match(revision.reason or "")
+    if told is not None:
+        for earlier in range(place + 1, len(revisions)):
+            state = revisions[earlier]
+            if str(state.revision) == told[1] and state.memory.text == revision.memory.text:
+                return f"as in r{len(revisions) - earlier}"
+    return revision.reason or ""
 
 
 def changes(before: Memory, after: Memory) -> list[Change]:
     """The fields but the text in which two states differ."""
-    pairs = (
+    return changed(
         ("Title", before.title or "", after.title or ""),
         ("Summary", *_summaries(before, after)),
         ("Tags", ", ".join(before.tags), ", ".join(after.tags)),
         ("About", ", ".join(before.entities), ", ".join(after.entities)),
         ("Confidence", before.confidence, after.confidence),
     )
+
+
+def states(before: Memory, after: Memory) -> list[Change]:
+    """In what else two states differ that lie apart: a single step says it by its act."""
+    return changed(
+        ("Pinned", _yes(before.pinned), _yes(after.pinned)),
+        ("State", _state(before), _state(after)),
+        ("Seen", f"{before.corroboration + 1} times", f"{after.corroboration + 1} times"),
+    )
+
+
+def changed(*pairs: tuple[str, str, str]) -> list[Change]:
+    """Those of the fields (label, before, after) that differ."""
     return [Change(label, old or "none", new or "none") for label, old, new in pairs if old != new]
+
+
+def _yes(value: bool) -> str:  # noqa: FBT001  # the value itself
+    return "yes" if value else "no"
+
+
+def _state(memory: Memory) -> str:
+    if memory.invalid_at is None:
+        return "current"
+    return "replaced" if memory.superseded_by else "deleted"
 
 
 def _summaries(before: Memory, after: Memory) -> tuple[str, str]:

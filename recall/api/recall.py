@@ -1,15 +1,15 @@
-"""The call that agents make most."""
+"""What agents ask most: the memories that fit, and what a turn would be given."""
 
 from typing import Any
 
 from ninja import Router
 
 from banks.access import Scope
-from banks.api import Request
+from banks.api import Request, bank_named
 from banks.schemas.common import answers
 from banks.services import opening
 from recall import services
-from recall.schemas import RecallIn, RecallOut
+from recall.schemas import PreviewIn, PreviewOut, RecallIn, RecallOut, preview_answer
 from recall.services import Recalled
 
 router = Router(tags=["recall"])
@@ -18,13 +18,22 @@ router = Router(tags=["recall"])
 @router.post("/recall", response=answers(RecallOut))
 def recall(request: Request, body: RecallIn) -> Recalled | dict[str, Any]:
     """The memories that fit a query, best first. Reading changes nothing."""
-    bank = opening.to_read(request.auth, body.bank, Scope.MEMORY_READ)
+    bank = opening.to_read(request.auth, bank_named(request, body.bank), Scope.MEMORY_READ)
     filters = body.filters()
     if bank is None:
-        name = opening.name_of(body.bank)
+        name = opening.name_of(bank_named(request, body.bank))
         index = {"state": "ok", "lag": 0}
         return {"bank": name, "memories": [], "retrieval": "none", "index": index}
     return services.recall(
         request.auth, bank, body.query, limit=body.limit, filters=filters, mode=body.mode,
         include_superseded=body.include_superseded,
     )  # fmt: skip
+
+
+@router.post("/preview", response=answers(PreviewOut))
+def preview(request: Request, body: PreviewIn) -> dict[str, Any]:
+    """What a new session would be given for this message. Nothing is recorded."""
+    bank = opening.to_read(request.auth, bank_named(request, body.bank), Scope.MEMORY_READ)
+    if bank is None:
+        return preview_answer(services.nothing(opening.name_of(bank_named(request, body.bank))))
+    return preview_answer(services.preview(request.auth, bank, body.query))

@@ -21,6 +21,7 @@ from tests.api.conftest import Api, MakeApi
 from tests.builders import World
 from tests.byhand import FACTS, block
 from tests.disks import UnsyncedDisk
+from tests.typed import BLANK, FINDS, OTHERS, PUMPS
 
 OUTSIDE = ["../escape", "a/../../x", "/etc/x", "..", ".", ".trash", "-rf"]
 
@@ -193,34 +194,12 @@ def test_a_word_inside_unspaced_text_is_recalled(editor: Api, word: str) -> None
     assert recalled(editor, word) == ["人工知能の評価は毎週火曜に行う"]
 
 
-PUMPS = ["The pump BENCH-100821 is at h52.1", "Pump 9 runs", "Don't restart it in src/main.py"]
-
-
 # field case A10
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("BENCH-100821", PUMPS[:1]),
-        ("don't restart", PUMPS[2:]),
-        ("h52.1 - x", PUMPS[:1]),
-        ("src/main.py", PUMPS[2:]),
-        ('"', []),
-        ("(", []),
-        ("title:(", []),
-        ("a:b:c", []),
-        ("", []),
-        ("   ", []),
-        ("\u3000", []),
-        ("*", []),
-        ("**", []),
-        ("[a TO]", []),
-        ("NOT pump", PUMPS[:2]),
-    ],
-)
-def test_what_people_type_is_text(editor: Api, query: str, expected: list[str]) -> None:
-    for text in [*PUMPS, "The crane is slow", "Shed two is dry"]:
+def test_what_people_type_is_text(editor: Api) -> None:
+    for text in [*PUMPS, *OTHERS]:
         saved(editor, text)
-    assert sorted(recalled(editor, query)) == sorted(expected)
+    for query, expected in (FINDS | {blank: [] for blank in BLANK}).items():
+        assert sorted(recalled(editor, query)) == sorted(expected), query
 
 
 # field case A11

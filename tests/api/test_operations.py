@@ -13,7 +13,7 @@ def test_doctor_tells_each_check_and_whether_all_required_ones_passed(
     told = admin.ok("POST", "/doctor")
     assert told["checks"]
     for check in told["checks"]:
-        assert set(check) == {"name", "ok", "required", "detail", "findings"}
+        assert set(check) == {"name", "ok", "required", "checked", "detail", "findings"}
     assert told["ok"] is all(each["ok"] for each in told["checks"] if each["required"])
 
 
@@ -26,8 +26,8 @@ def test_advice_leaves_all_well_and_a_failed_required_check_does_not(
     answer = admin.send("POST", "/doctor")
     told = answer.json()
     assert [(each["name"], each["required"]) for each in told["checks"] if not each["ok"]] == [
-        ("secrets", False)
-    ]
+        ("secrets", False), ("model", False), ("embedder", False),
+    ]  # fmt: skip
     assert told["ok"] is True
     assert TOKEN.encode() not in answer.content
     (settings.DATA_DIR / "ops" / "bank.yaml").unlink()
@@ -59,3 +59,13 @@ def test_reload_reads_the_other_banks_when_one_is_on_hold(world: World, admin: A
     assert told.headers["Retry-After"] == "60"
     admin.ok("GET", "/memories?bank=ops")
     admin.ok("POST", "/memories", {**body, "bank": "kilns"})
+
+
+def test_what_needs_a_model_is_advice_until_it_is_switched_off(world: World, admin: Api) -> None:
+    admin.ok("PATCH", "/config", {"extraction_enabled": False, "embeddings_enabled": False})
+    told = {each["name"]: each for each in admin.ok("POST", "/doctor")["checks"]}
+    assert all(told[name]["ok"] for name in ("model", "embedder", "configuration", "search"))
+    admin.ok("PATCH", "/config", {"recall_limit": 0, "default_bank": "kilns"})
+    told = {each["name"]: each for each in admin.ok("POST", "/doctor")["checks"]}
+    assert len(told["configuration"]["findings"]) == 2
+    assert told["configuration"]["ok"]

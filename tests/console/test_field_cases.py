@@ -15,6 +15,7 @@ from tests.builders import World, save
 from tests.byhand import FACTS, block
 from tests.console.conftest import Browser, words
 from tests.disks import UnsyncedDisk
+from tests.typed import FINDS, OTHERS, PUMPS
 
 LIST = "/b/ops/memories"
 
@@ -42,33 +43,13 @@ def test_a_word_inside_unspaced_text_is_found_on_the_page(
     assert shown(answer) == ["人工知能の評価は毎週火曜に行う"]
 
 
-PUMPS = ["The pump BENCH-100821 is at h52.1", "Pump 9 runs", "Don't restart it in src/main.py"]
-
-
 # field case A10
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("BENCH-100821", PUMPS[:1]),
-        ("don't restart", PUMPS[2:]),
-        ("h52.1 - x", PUMPS[:1]),
-        ("src/main.py", PUMPS[2:]),
-        ('"', []),
-        ("(", []),
-        ("title:(", []),
-        ("a:b:c", []),
-        ("*", []),
-        ("**", []),
-        ("[a TO]", []),
-        ("NOT pump", PUMPS[:2]),
-    ],
-)
-def test_what_people_type_into_the_search_is_text(
-    ops: World, browser: Browser, query: str, expected: list[str]
-) -> None:
-    for text in [*PUMPS, "The crane is slow", "Shed two is dry"]:
+def test_what_people_type_into_the_search_is_text(ops: World, browser: Browser) -> None:
+    for text in [*PUMPS, *OTHERS]:
         save(ops, text)
-    assert sorted(shown(browser("viewer").get(LIST, {"q": query}))) == sorted(expected)
+    viewer = browser("viewer")
+    for query, expected in FINDS.items():
+        assert sorted(shown(viewer.get(LIST, {"q": query}))) == sorted(expected), query
 
 
 # field case A17
@@ -109,4 +90,4 @@ def test_the_pinned_ones_fill_the_first_page(
     assert sorted(shown(answer)) == [each.text for each in pinned]
     assert "5 of 24 memories, newest first" in words(answer)
     assert answer.context["list"].next_query == ""
-    assert "1 to 10 of 24" in words(browser("viewer").get(LIST))
+    assert "Showing 10 of 24" in words(browser("viewer").get(LIST))

@@ -1,5 +1,6 @@
 """The list of a bank's memories, and adding one."""
 
+import re
 import shutil
 from functools import partial
 from pathlib import Path
@@ -13,12 +14,19 @@ from pytest_django import Settings
 from banks import seams
 from banks.models import Bank
 from banks.services import banks, entries
+from memoryconsole.console import listing
 from tests.builders import World, save
 from tests.console.conftest import Browser, words
 
 
 def shown(answer: Any) -> list[str]:
     return [row.memory.text for row in answer.context["list"].rows]
+
+
+@pytest.fixture
+def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rows a page."""
+    monkeypatch.setattr(listing, "PAGE", 2)
 
 
 @pytest.fixture
@@ -91,7 +99,9 @@ def test_words_too_common_to_rank_are_looked_for_as_they_are(
 
 def test_a_filter_that_is_on_can_be_taken_away(three: list[str], browser: Browser) -> None:
     page = browser("viewer").get("/b/ops/memories?tag=pumps&tag=leaks").content.decode()
-    assert 'href="?tag=leaks" aria-label="Remove filter tag pumps"' in page
+    chip = re.search('<a [^>]*aria-label="Remove filter tag pumps"', page)
+    assert chip
+    assert 'href="?tag=leaks" hx-get="?tag=leaks" hx-target="#found"' in chip[0]
     assert '>pumps <span class="count">2</span>' in page
 
 
@@ -159,45 +169,49 @@ def test_an_address_that_makes_no_sense_is_refused_and_shows_no_empty_list(
     assert "No memory yet" not in words(answer)
 
 
-def test_fifty_are_shown_and_the_rest_follows(ops: World, browser: Browser) -> None:
-    for number in range(52):
+@pytest.mark.usefixtures("short_pages")
+def test_a_page_is_shown_and_the_rest_follows(ops: World, browser: Browser) -> None:
+    for number in range(3):
         save(ops, f"Pump {number} was serviced.", tags=("service",))
     client = browser("viewer")
     first = client.get("/b/ops/memories?tag=service")
-    assert "Next 2 1 to 50 of 52" in words(first)
+    assert "Load 1 more Showing 2 of 3" in words(first)
     second = client.get("/b/ops/memories" + first.context["list"].next_query)
-    assert len(shown(second)) == 2
+    assert len(shown(second)) == 1
     assert not set(shown(first)) & set(shown(second))
     assert second.context["list"].wanted.tags == ("service",)
-    assert "Next 50" not in words(second)
-    assert "51 to 52 of 52 memories" in words(second)
+    assert "more" not in words(second)
+    assert "3 to 3 of 3 memories" in words(second)
 
 
+@pytest.mark.usefixtures("short_pages")
 def test_a_page_says_where_it_is_though_memories_were_added(ops: World, browser: Browser) -> None:
-    for number in range(52):
+    for number in range(4):
         save(ops, f"Pump {number} was serviced.")
     client = browser("viewer")
     following = client.get("/b/ops/memories").context["list"].next_query
     save(ops, "Pump 77 was serviced.")
-    assert "52 to 53 of 53 memories" in words(client.get("/b/ops/memories" + following))
+    assert "4 to 5 of 5 memories" in words(client.get("/b/ops/memories" + following))
 
 
+@pytest.mark.usefixtures("short_pages")
 def test_places_are_right_where_memories_share_their_time(ops: World, browser: Browser) -> None:
     same = seams.now()
     with seams.replaced(now=lambda: same):
-        for number in range(52):
+        for number in range(4):
             save(ops, f"Pump {number} was serviced.")
     client = browser("viewer")
     following = client.get("/b/ops/memories").context["list"].next_query
-    assert "51 to 52 of 52 memories" in words(client.get("/b/ops/memories" + following))
+    assert "3 to 4 of 4 memories" in words(client.get("/b/ops/memories" + following))
 
 
 def test_a_short_list_does_not_say_twice_how_long_it_is(three: list[str], browser: Browser) -> None:
     assert "of 3" not in words(browser("viewer").get("/b/ops/memories"))
 
 
+@pytest.mark.usefixtures("short_pages")
 def test_the_end_of_the_list_is_no_failed_search(ops: World, browser: Browser) -> None:
-    for number in range(51):
+    for number in range(3):
         save(ops, f"Pump {number} was serviced.")
     client = browser("viewer")
     first = client.get("/b/ops/memories").context["list"]
@@ -319,6 +333,7 @@ def test_two_procedures_of_one_title_are_a_conflict(ops: World, browser: Browser
 
 
 def test_the_start_leads_to_the_bank_looked_at_last(ops: World, browser: Browser) -> None:
+    save(ops, "Shed two holds the fans.")
     banks.create(ops.admin, "annex")
     client = browser("admin")
     assert client.get("/")["Location"] == "/b/annex/memories"
@@ -327,6 +342,7 @@ def test_the_start_leads_to_the_bank_looked_at_last(ops: World, browser: Browser
 
 
 def test_at_first_the_start_leads_to_the_default_bank(ops: World, browser: Browser) -> None:
+    save(ops, "Shed two holds the fans.")
     banks.create(ops.admin, "annex")
     banks.create(ops.admin, "main")
     assert browser("admin").get("/")["Location"] == "/b/main/memories"
@@ -334,15 +350,16 @@ def test_at_first_the_start_leads_to_the_default_bank(ops: World, browser: Brows
 
 
 def test_a_bank_looked_at_last_that_is_gone_is_forgotten(ops: World, browser: Browser) -> None:
+    save(ops, "Shed two holds the fans.")
     client = browser("viewer")
     client.cookies["bank"] = "elsewhere"
     assert client.get("/")["Location"] == "/b/ops/memories"
 
 
 @pytest.mark.django_db
-def test_without_a_bank_an_admin_is_offered_the_first_one(client: Client) -> None:
+def test_without_a_bank_an_admin_begins_with_a_memory_and_can_make_a_bank(client: Client) -> None:
     client.force_login(User.objects.create_superuser("ada", password="a long enough one"))
-    assert client.get("/")["Location"] == "/banks/new"
+    assert client.get("/")["Location"] == "/welcome"
     assert 'value="main"' in client.get("/banks/new").content.decode()
     made = client.post("/banks/new", {"name": "main", "description": "All of it"})
     assert made["Location"] == "/b/main/memories"

@@ -1,5 +1,7 @@
 """One memory: shown, edited, pinned, deleted, restored; and an edit that met another."""
 
+import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,8 @@ from tests import byhand
 from tests.builders import World, save
 from tests.byhand import FACTS, block
 from tests.console.conftest import Browser, words
+
+HOSTILE = '<img src=x onerror=alert(1)></textarea><b hx-get="/audit" hx-trigger="load">{{ 7 }}</b>'
 
 
 @pytest.fixture
@@ -42,6 +46,12 @@ def typed(memory: Memory, **changed: str) -> dict[str, str]:
         "base": memory.version,
     }
     return fields | changed
+
+
+def part(target: str, seen: str = "") -> dict[str, str]:
+    """The headers with which a script asks for one part of a page."""
+    address = {"HX-Current-URL": f"http://testserver{seen}"} if seen else {}
+    return {"HX-Request": "true", "HX-Target": target} | address
 
 
 def page(memory: Memory, act: str = "") -> str:
@@ -82,7 +92,7 @@ def test_a_change_by_hand_is_told_once_and_changes_only_what_it_changed(
     sync.reload(ops.bank)
     answer = editor.get(page(leak))
     said = words(answer)
-    assert "r0 , changed by hand in the file current" in said
+    assert "r2 , changed by hand in the file current" in said
     assert "disk" not in said
     assert answer.context["told"].steps[0].changes == []
     assert now(ops, leak).summary == leak.summary
@@ -106,15 +116,48 @@ def test_what_a_memory_is_about_has_one_name(ops: World, editor: Client) -> None
         assert "Entities" not in said
 
 
-def test_a_long_history_shows_its_newest_part_first(
+def test_a_long_history_is_shown_in_parts_of_twenty(
     ops: World, leak: Memory, editor: Client
 ) -> None:
     for number in range(22):
         entries.pin(ops.editor, ops.bank, leak.id, pinned=number % 2 == 0)
     answer = editor.get(page(leak))
-    assert len(answer.context["told"].steps) == 20
+    assert [step.number for step in answer.context["told"].steps] == [*range(23, 3, -1)]
     assert "Show 3 older" in words(answer)
-    assert len(editor.get(page(leak) + "?history=all").context["told"].steps) == 23
+    assert "?shown=40#history" in answer.content.decode()
+    whole = editor.get(page(leak) + "?shown=40")
+    assert len(whole.context["told"].steps) == 23
+    assert "older" not in words(whole)
+    rest = editor.get(page(leak) + "?shown=40", headers=part("older"))
+    assert [step.number for step in rest.context["told"].steps] == [3, 2, 1]
+    assert "<h1" not in rest.content.decode()
+
+
+@pytest.mark.parametrize("shown", ["-1", "x", "\u0663", "9" * 30, ""])
+def test_any_number_of_revisions_may_be_asked_for(leak: Memory, editor: Client, shown: str) -> None:
+    assert editor.get(page(leak), {"shown": shown}).status_code == 200
+
+
+def test_a_drawer_holds_the_memory_and_nothing_of_the_frame(
+    ops: World, leak: Memory, editor: Client
+) -> None:
+    listed = "/b/ops/memories?tag=pumps&sel=other"
+    answer = editor.get(page(leak), headers=part("drawer", listed))
+    body = answer.content.decode()
+    assert body.startswith(f'\n<aside id="drawer" class="drawer card" data-id="{leak.id}"')
+    assert 'href="/b/ops/memories?tag=pumps" data-escape' in body
+    # After a change in the drawer the script comes back to the address that gives the drawer.
+    assert f'name="next" value="{page(leak)}"' in body
+    assert leak.text in words(answer)
+    assert "<h1" not in body
+
+
+def test_a_reader_sees_no_control(ops: World, leak: Memory, browser: Browser) -> None:
+    entries.update(ops.owner, ops.bank, leak.id, Patch(text="Pump 1 leaks at the flange."))
+    for headers in ({}, part("drawer")):
+        body = browser("viewer").get(page(leak), headers=headers).content.decode()
+        assert 'method="post" action="/m/' not in body
+        assert "/edit" not in body
 
 
 def test_an_unknown_memory_is_not_found(leak: Memory, editor: Client) -> None:
@@ -207,9 +250,52 @@ def test_mine_on_top_keeps_what_the_other_changed_elsewhere(
         ops.owner, ops.bank, leak.id, Patch(text="Pump 1 leaks at the flange.", tags=("leaks",))
     )
     clash = editor.post(page(leak, "/edit"), typed(leak, text="Pump 1 leaks at the inlet."))
-    again = {name: clash.context["form"][name].value() for name in typed(leak)}
-    assert editor.post(page(leak, "/edit"), again).status_code == 303
+    assert editor.post(page(leak, "/edit"), dict(clash.context["mine"])).status_code == 303
     assert (now(ops, leak).text, now(ops, leak).tags) == ("Pump 1 leaks at the inlet.", ["leaks"])
+
+
+def test_the_merge_holds_both_edits(ops: World, leak: Memory, editor: Client) -> None:
+    entries.update(
+        ops.owner, ops.bank, leak.id, Patch(text="Pump 2 leaks at the seal.", tags=("leaks",))
+    )
+    mine = typed(leak, text="Pump 1 leaks at the inlet.", tags="pumps, inlets")
+    clash = editor.post(page(leak, "/edit"), mine)
+    assert "Both edits went together" in words(clash)
+    form = clash.context["form"]
+    merged = {name: form[name].value() for name in mine}
+    assert merged["text"] == "Pump 2 leaks at the inlet."
+    assert merged["tags"] == "leaks, inlets"
+    assert editor.post(page(leak, "/edit"), merged).status_code == 303
+    assert now(ops, leak).tags == ["leaks", "inlets"]
+
+
+def test_what_both_changed_is_marked_in_the_merge(ops: World, leak: Memory, editor: Client) -> None:
+    entries.update(ops.owner, ops.bank, leak.id, Patch(text="Pump 1 leaks at the flange."))
+    clash = editor.post(page(leak, "/edit"), typed(leak, text="Pump 1 leaks at the inlet."))
+    assert "In 1 place both of you changed the same words." in words(clash)
+    assert "at the [yours: inlet] [theirs: flange]." in words(clash)
+
+
+def test_an_edit_in_the_list_goes_on_there(ops: World, leak: Memory, editor: Client) -> None:
+    listed, row = "/b/ops/memories?tag=pumps", f"m-{leak.id}"
+    headers = part(row, listed)
+    form = editor.get(page(leak, "/edit"), headers=headers).content.decode()
+    assert f'<li class="row is-editing" id="{row}">' in form
+    assert f'name="next" value="{listed}"' in form.replace("&amp;", "&")
+    assert "<h1" not in form
+    sent = typed(leak, text="Pump 1 leaks at the flange.", next=listed)
+    answer = editor.post(page(leak, "/edit"), sent, headers=headers)
+    assert (answer.status_code, answer["Location"]) == (303, listed)
+    clash = editor.post(page(leak, "/edit"), sent | {"text": "It hums."}, headers=headers)
+    assert clash.status_code == 409
+    assert f'id="{row}"' in clash.content.decode()
+    refused = editor.post(
+        page(leak, "/edit"),
+        typed(now(ops, leak), text="a pump " * 400, next=listed),
+        headers=headers,
+    )
+    assert refused.status_code == 422
+    assert 'aria-describedby="e-' in refused.content.decode()
 
 
 def test_a_hand_edit_of_the_file_is_met_too(
@@ -220,7 +306,10 @@ def test_a_hand_edit_of_the_file_is_met_too(
     answer = editor.post(page(leak, "/edit"), typed(leak, text="Pump 1 leaks at the inlet."))
     assert answer.status_code == 409
     assert "<del>seal</del><ins>gasket</ins>" in answer.content.decode()
-    assert "The memory was changed by hand in the file just now." in words(answer)
+    assert (
+        "The memory was changed by hand in the file just now, while you were editing it."
+        in words(answer)
+    )
 
 
 def test_two_clicks_on_save_of_an_edit_are_no_clash(
@@ -264,12 +353,23 @@ def test_delete_retires_and_the_message_can_undo_it(
     answer = editor.post(page(leak, "/delete"), sent, follow=True)
     assert answer.redirect_chain == [(f"{listed}#m-{leak.id}", 303)]
     assert now(ops, leak).invalid_at is not None
-    undo = {"version": now(ops, leak).version, "next": listed}
-    body = answer.content.decode()
-    assert f'action="{page(leak, "/restore")}"' in body
-    assert f'name="version" value="{undo["version"]}"' in body
-    editor.post(page(leak, "/restore"), undo)
+    undo = re.search(r'action="(/b/ops/undo/[^"]*)"', answer.content.decode())
+    assert undo is not None
+    editor.post(undo[1], {"next": listed})
     assert now(ops, leak).invalid_at is None
+
+
+def test_a_change_that_changes_nothing_offers_no_undo(
+    ops: World, leak: Memory, editor: Client
+) -> None:
+    sent = {"pinned": "0", "version": leak.version}
+    answers = [
+        editor.post(page(leak, "/pin"), sent, follow=True),
+        editor.post(page(leak, "/edit"), typed(leak), follow=True),
+    ]
+    for answer in answers:
+        assert "/undo/" not in answer.content.decode()
+    assert "Nothing was changed." in words(answers[1])
 
 
 def test_a_deleted_memory_keeps_its_page_and_can_be_restored(
@@ -300,14 +400,33 @@ def test_a_replaced_memory_names_its_successor(ops: World, leak: Memory, editor:
     assert f'<a href="{page(successor)}" dir="auto">{successor.text}</a>' in old.content.decode()
     assert f'<a href="{page(leak)}" dir="auto">{leak.text}</a>' in new.content.decode()
     assert f"by “ {successor.text} ”. Agents see that one instead." in words(old)
-    assert f"Replaces {leak.text} {leak.id}" in words(new)
+    for answer in (old, new):
+        line = words(answer).partition("Lineage")[2]
+        assert line.index(leak.id) < line.index("Replaced by editor") < line.index(successor.id)
+
+
+def test_the_lineage_goes_back_and_on_and_ends_in_a_circle(
+    ops: World, leak: Memory, editor: Client
+) -> None:
+    later = [save(ops, f"Pump 1 has seal {number}.").memory for number in range(3)]
+    line = [leak, *later]
+    for old, new in pairwise(line):
+        entries.supersede(ops.editor, ops.bank, old.id, new.id, reason=f"{new.id} is newer")
+    told = editor.get(page(later[1])).context["told"]
+    assert [link.id for link in told.lineage] == [each.id for each in line]
+    assert told.lineage[0].replaced.reason == f"{later[0].id} is newer"
+    byhand.write(
+        FACTS, block("m1", "One", "superseded_by: m2") + block("m2", "Two", "superseded_by: m1")
+    )
+    sync.reload(ops.bank)
+    assert editor.get("/m/ops/m1").status_code == 200
 
 
 def test_a_pointer_to_what_is_not_there_is_no_link(ops: World, editor: Client) -> None:
     byhand.write(FACTS, block("m1", "Pump 1 runs", "supersedes: m9"))
     sync.reload(ops.bank)
     answer = editor.get("/m/ops/m1")
-    assert "Replaces m9 not in this bank" in words(answer)
+    assert "m9 not in this bank" in words(answer)
     assert "/m/ops/m9" not in answer.content.decode()
 
 
@@ -325,3 +444,93 @@ def test_a_restored_memory_whose_successor_is_live_says_so(
     assert "Restored. Agents see it again." in said
     assert (f"Its successor {successor.id} is live too" in said) == (not dead)
     assert (f'href="{page(successor)}">Open it' in answer.content.decode()) == (not dead)
+
+
+# --- two revisions ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def often(ops: World, leak: Memory) -> Memory:
+    """A memory with four revisions."""
+    entries.update(ops.owner, ops.bank, leak.id, Patch(text="Pump 1 leaks at the flange."))
+    entries.pin(ops.editor, ops.bank, leak.id, pinned=True)
+    entries.update(ops.editor, ops.bank, leak.id, Patch(text="Pump 1 is dry.", tags=("dry",)))
+    return now(ops, leak)
+
+
+@pytest.mark.parametrize("query", ["from=r1&to=r4", "from=r4&to=r1"])
+def test_any_two_revisions_are_compared_and_named(
+    often: Memory, editor: Client, query: str
+) -> None:
+    answer = editor.get(page(often, f"/compare?{query}"))
+    said = words(answer)
+    assert "r1 created by editor" in said
+    assert "r4 updated by editor" in said
+    assert "Tags: pumps dry" in said
+    assert "Pinned: no yes" in said
+    assert "<del>" in answer.content.decode()
+    alone = editor.get(page(often, f"/compare?{query}"), headers=part("compare"))
+    assert alone.content.decode().strip().startswith('<div id="compare"')
+
+
+def test_without_names_the_newest_two_are_compared(often: Memory, editor: Client) -> None:
+    assert "Compare r3 with r4" in words(editor.get(page(often, "/compare")))
+    assert "choose two" in words(editor.get(page(often, "/compare?from=r2&to=r2")))
+
+
+@pytest.mark.parametrize("name", ["r0", "r5", "4", "r1 ", "r" + "9" * 40, "<b>"])
+def test_an_unknown_revision_is_not_found(often: Memory, editor: Client, name: str) -> None:
+    assert editor.get(page(often, "/compare"), {"from": name}).status_code == 404
+
+
+def test_only_what_says_something_else_can_be_restored(
+    ops: World, often: Memory, editor: Client
+) -> None:
+    entries.pin(ops.editor, ops.bank, often.id, pinned=False)
+    said = words(editor.get(page(often)))
+    assert [f"Restore r{number}" in said for number in range(1, 6)] == [True] * 3 + [False] * 2
+
+
+def test_an_old_revision_comes_back_as_a_new_one(
+    ops: World, leak: Memory, often: Memory, editor: Client
+) -> None:
+    sent = {"version": often.version, "to": leak.version}
+    answer = editor.post(page(often, "/revert"), sent, follow=True)
+    said = words(answer)
+    assert "Restored r1: it is r5 now" in said
+    assert "r5 reverted by editor" in said
+    assert "as in r1" in said
+    assert "/undo/" in answer.content.decode()
+    after = now(ops, often)
+    assert (after.text, after.tags, after.pinned) == (leak.text, ["pumps"], True)
+
+
+@pytest.mark.parametrize("wanted", ["", "0123456789abcdef"])
+def test_a_revision_that_is_not_there_changes_nothing(
+    ops: World, often: Memory, editor: Client, wanted: str
+) -> None:
+    sent = {"version": often.version, "to": wanted}
+    assert "history" in words(editor.post(page(often, "/revert"), sent, follow=True))
+    assert now(ops, often) == often
+
+
+def test_a_text_that_looks_like_markup_stays_text_everywhere(ops: World, editor: Client) -> None:
+    memory = save(ops, f"{HOSTILE} one").memory
+    entries.update(ops.editor, ops.bank, memory.id, Patch(text="nothing of it"))
+    entries.update(ops.editor, ops.bank, memory.id, Patch(text=f"{HOSTILE} two"))
+    successor = save(ops, f"{HOSTILE} three").memory
+    entries.supersede(ops.editor, ops.bank, memory.id, successor.id, reason=HOSTILE)
+    stale = typed(successor, text=f"{HOSTILE} four") | {"base": "0123456789abcdef"}
+    answers = [
+        editor.get(page(memory)),
+        editor.get(page(memory), headers=part("drawer")),
+        editor.get(page(memory, "/compare?from=r1&to=r2")),
+        editor.get(page(memory, "/compare?from=r2&to=r3")),
+        editor.get(page(successor, "/edit")),
+        editor.post(page(successor, "/edit"), stale),
+    ]
+    for answer in answers:
+        body = answer.content.decode()
+        assert "<img src=x" not in body
+        assert "<b hx-get" not in body
+        assert "&lt;img src=x" in body

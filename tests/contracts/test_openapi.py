@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 
 from memoryconsole.api import api
+from memoryconsole.errors import NEVER_FAILING
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -51,6 +52,8 @@ def test_every_call_says_what_it_does_who_may_and_how_it_fails(
 def test_bodies_refuse_unknown_fields() -> None:
     schemas = schema()["components"]["schemas"]
     for _, _, call in calls():
+        if call["operationId"] in NEVER_FAILING:
+            continue
         for kind in call.get("requestBody", {}).get("content", {}).values():
             reference = kind["schema"].get("$ref") or kind["schema"]["anyOf"][0]["$ref"]
             name = reference.rpartition("/")[2]

@@ -9,12 +9,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
@@ -26,6 +26,9 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # No other host is even looked up. A handler for each request would do that too, but switches
+    # the browser's cache off and asks Python about every file of every page.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
 NAME, PASSWORD = "ada", "a kiln full of bricks"
 WIDE, PHONE = {"width": 1360, "height": 860}, {"width": 390, "height": 800}
@@ -34,15 +37,26 @@ STOP_S = 40
 
 @dataclass(frozen=True)
 class Server:
-    """A running console: its address, the folder of its banks, the printed one-time link."""
+    """A running console: its address, the folder of its banks, the printed one-time link if
+    nobody has an account, the cookies of a window that is signed in."""
 
     url: str
     data: Path
     setup: str
+    cookies: list[Any] = field(default_factory=list)
 
     def file(self, bank: str, path: str) -> Path:
         """A file of a bank."""
         return self.data / bank / path
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A stopped installation with the first account and a bank `kilns`, to be copied: its folder,
+    and the cookies of a window that is signed in."""
+
+    folder: Path
+    cookies: list[Any]
 
 
 @dataclass
@@ -58,7 +72,11 @@ class Watched:
         self.page.goto(self.server.url + path)
 
     def sign_in(self) -> None:
-        """Sign in with the first account."""
+        """Be signed in with the first account: by the cookies of an earlier time, if there are."""
+        if self.server.cookies:
+            self.page.context.add_cookies(self.server.cookies)
+            self.open("/banks")
+            return
         self.open("/sign-in")
         self.page.get_by_label("Name").fill(NAME)
         self.page.get_by_label("Password").fill(PASSWORD)
@@ -80,8 +98,10 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Server]:
-    """`manage.py up` with folders of its own; stopped with all it started."""
+def running(folder: Path, *, is_new: bool = True) -> Iterator[Server]:
+    """`manage.py up` with folders of its own; stopped with all it started. A new one prints the
+    link that makes the first account."""
+    printed = re.compile(r"(http://[^/\s]+)(/setup/\S+)" if is_new else r"(http://[^/\s]+)()/")
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     own = {
         "MEMORYCONSOLE_DATA_DIR": str(folder / "memory"),
@@ -103,7 +123,7 @@ def running(folder: Path) -> Iterator[Server]:
         while link is None:
             line = process.stdout.readline()
             assert line, (folder / "log").read_text()
-            link = re.search(r"(http://\S+)(/setup/\S+)", line)
+            link = printed.search(line)
         yield Server(link[1], folder / "memory", link[2])
     finally:
         process.send_signal(signal.SIGTERM)
@@ -127,17 +147,27 @@ def fresh(tmp_path: Path) -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Prepared:
+    """Made once: a password takes half a second, a new database more."""
+    folder = tmp_path_factory.mktemp("prepared")
+    with running(folder) as server, window(chromium, server) as watched:
+        make_account(watched)
+        watched.open("/banks/new")
+        watched.page.get_by_label("Name").fill("kilns")
+        watched.page.get_by_role("button", name="Make the bank").click()
+        watched.page.wait_for_url("**/b/kilns/memories")
+        cookies = [dict(cookie) for cookie in watched.page.context.cookies()]
+    return Prepared(folder, cookies)
+
+
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared) -> Iterator[Server]:
     """A server with the first account and a bank `kilns`."""
-    with running(tmp_path_factory.mktemp("server")) as server:
-        with window(chromium, server) as watched:
-            make_account(watched)
-            watched.open("/banks/new")
-            watched.page.get_by_label("Name").fill("kilns")
-            watched.page.get_by_role("button", name="Make the bank").click()
-            watched.page.wait_for_url("**/b/kilns/memories")
-        yield server
+    folder = tmp_path_factory.mktemp("server") / "copy"
+    shutil.copytree(prepared.folder, folder)
+    with running(folder, is_new=False) as server:
+        yield replace(server, cookies=prepared.cookies)
 
 
 def make_account(watched: Watched) -> None:
@@ -155,14 +185,11 @@ def window(browser: Browser, server: Server, **options: Any) -> Iterator[Watched
     context: BrowserContext = browser.new_context(**({"viewport": WIDE} | options))
     watched = Watched(context.new_page(), server)
 
-    def route(route: Route) -> None:
-        if route.request.url.startswith(server.url):
-            route.continue_()
-        else:
-            watched.complaints.append(f"left the origin: {route.request.url}")
-            route.abort()
+    def look(request: Request) -> None:
+        if not request.url.startswith((server.url, "data:")):
+            watched.complaints.append(f"left the origin: {request.url}")
 
-    context.route("**/*", route)
+    context.on("request", look)
     watched.page.on("console", lambda said: _complain(watched, said.type, said.text))
     watched.page.on("pageerror", lambda error: watched.complaints.append(str(error)))
     watched.page.on("dialog", lambda dialog: watched.complaints.append(dialog.message))

@@ -45,6 +45,13 @@ def test_an_exposure_that_misses_one_thing_is_refused(
     assert ids() == []
 
 
+@pytest.mark.parametrize("name", ["Main!", "", "../escape"])
+def test_a_default_bank_without_a_possible_name_is_refused(settings: Settings, name: str) -> None:
+    assert checks.configuration(None) == []
+    settings.DEFAULT_BANK = name
+    assert [found.id for found in checks.configuration(None)] == ["memoryconsole.E007"]
+
+
 def test_plain_http_can_be_accepted_by_name(exposed: Settings) -> None:
     exposed.HTTPS, exposed.ALLOW_HTTP = False, True
     assert ids() == []

@@ -206,3 +206,40 @@ def test_a_data_folder_that_takes_no_writes_is_told_and_left_clean(world: World)
 def test_a_missing_data_folder_is_told(world: World) -> None:
     settings.DATA_DIR.rename(settings.DATA_DIR.parent / "elsewhere")
     assert not check("data folder").ok
+
+
+class FullDisk(Disk):
+    """Has room for a few more pages."""
+
+    def free_bytes(self, fd: int) -> int:
+        return doctor.LITTLE_ROOM - 1
+
+
+def test_a_disk_that_is_nearly_full_is_told_as_advice(world: World) -> None:
+    assert check("disk space").ok
+    with seams.replaced(disk=FullDisk()):
+        found = check("disk space")
+    assert (found.ok, found.required) == (False, False)
+    assert found.detail == "0.3 GB are free."
+
+
+def test_a_check_that_breaks_is_told_and_leaves_the_others_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "_holds", lambda banks: banks / 0)
+    found = {each.name: each for each in doctor.checks()}
+    assert (found["holds"].checked, found["holds"].ok) == (False, False)
+    assert found["files"].ok
+    assert [each.name for each in doctor.checks()] == list(found)
+
+
+def test_a_glance_tells_what_cannot_be_read_without_writing_anything(world: World) -> None:
+    written(
+        world, FACTS, block("m1", "Valve 7 sticks") + block("m2", "Twice", "tags: [x]", "tags: [y]")
+    )
+    sync.look(world.bank, force=True)
+    before = sorted(settings.DATA_DIR.rglob("*"))
+    found = {each.name: each for each in doctor.glance()}
+    assert told(found["files"].findings)[0][:2] == (FACTS, 15)
+    assert found["data folder"].ok
+    assert sorted(settings.DATA_DIR.rglob("*")) == before

@@ -149,7 +149,7 @@ class Story:
         self._by_hand(self._key(number), lambda block: fresh.encode() + block)
 
 
-@pytest.mark.slow  # a bank, its files and two indexes for every example
+@pytest.mark.wide  # a bank, its files and two indexes for every example
 @hypothesis_settings(max_examples=12)
 @given(
     start=st.lists(st.tuples(texts, sessions), min_size=2, max_size=6),

@@ -31,6 +31,7 @@ def row(world: World, path: str, file: str) -> router.Row:
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(routers, "EVERY_S", 0.0)
+    monkeypatch.setattr(routers, "_next", {})
 
 
 def test_a_save_gives_its_file_a_row_and_moves_the_folders_day(world: World) -> None:

@@ -45,7 +45,7 @@ def _assert_no_live_twins(world: builders.World, *, by_hand: bool) -> None:
     assert by_hand or len(keys) == len(set(keys))
 
 
-@pytest.mark.slow  # a bank and its files for every example
+@pytest.mark.wide  # a bank and its files for every example
 @hypothesis_settings(max_examples=15)
 @given(
     start=st.lists(st.tuples(texts, sessions), min_size=2, max_size=5),

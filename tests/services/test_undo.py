@@ -4,7 +4,10 @@ import pytest
 
 from banks import errors, queries, revisions
 from banks.models import Change
-from banks.services import banks, entries, rules
+from banks.operations import Plan
+from banks.services import banks, entries, rules, saving
+from banks.services.batch import Batch
+from banks.services.commit import Desk, run
 from banks.services.drafts import Draft, Patch
 from banks.services.undo import undo
 from tests.builders import World, agent, save
@@ -102,3 +105,30 @@ def test_undo_knows_its_limits(world: World) -> None:
         undo(world.admin, other, last_operation(world))
     with pytest.raises(errors.PinnedProtected):
         undo(agent(world), world.bank, last_operation(world))
+
+
+def test_undo_takes_rules_and_memories_of_one_operation_together(world: World) -> None:
+    saved = save(world, "Pump 1 is blue").memory
+    rules.set_rule(world.maintainer, world.bank, "style", "Be brief.\n")
+
+    def planner(desk: Desk) -> Plan:
+        batch = Batch(desk)
+        item = batch.find(saved.id)
+        saving.retire(batch, world.maintainer, item, reason="now a rule")
+        plan = batch.plan("promote", {})
+        for name, content in (("style", "Be long.\n"), ("pumps", "Pump 1 is blue.\n")):
+            rules.put(plan, desk, rules.wish(name, content, seen=None))
+        return plan
+
+    run(world.bank, world.maintainer, planner)
+    with pytest.raises(errors.Forbidden):
+        undo_last(world)
+    uid = last_operation(world)
+    assert undo(world.maintainer, world.bank, uid) == [saved.id, "style", "pumps"]
+    assert queries.memory(world.bank, saved.id).invalid_at is None
+    assert [(r.name, r.content) for r in queries.rules(world.bank)] == [("style", "Be brief.\n")]
+    undo(world.maintainer, world.bank, last_operation(world))
+    rules.set_rule(world.maintainer, world.bank, "pumps", "Pump 1 is teal.\n")
+    with pytest.raises(errors.StaleRevision):
+        undo(world.maintainer, world.bank, uid)
+    assert queries.rule(world.bank, "style").content == "Be long.\n"

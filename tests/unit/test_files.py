@@ -326,6 +326,48 @@ def test_a_file_that_shrinks_while_it_is_read_gives_what_there_is(
     assert _with(data, Racing()).tail(FACTS, 4)[0] == b""
 
 
+def test_a_file_comes_in_chunks_up_to_where_it_ended_at_first(
+    bank: LockedBank, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("banks.store.folder.CHUNK_BYTES", 3)
+    chunks = bank.chunks(FACTS)
+    first = next(chunks)
+    bank.append(FACTS, NEW, offset=len(OLD))
+    assert [first, *chunks] == [b"# F", b"act", b"s\n"]
+    (shop / "empty.md").touch()
+    assert list(bank.chunks("empty.md")) == []
+    with pytest.raises(FileMissing):
+        next(bank.chunks("semantic_memory/unknown.md"))
+
+
+def test_a_file_that_shrinks_while_it_is_read_ends_there(
+    bank: LockedBank, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("banks.store.folder.CHUNK_BYTES", 3)
+    chunks = bank.chunks(FACTS)
+    first = next(chunks)
+    os.truncate(shop / FACTS, 4)
+    assert [first, *chunks] == [b"# F", b"a"]
+
+
+def test_logs_are_plain_files_of_ours_in_the_two_folders_of_the_history(
+    data: DataFolder, bank: LockedBank, shop: Path
+) -> None:
+    assert bank.logs() == []
+    for path in (".history/mem_2.log", ".history/mem_1.log", ".history/rules/style.log"):
+        bank.append(path, b"{}", offset=0)
+    (shop / ".history/link.log").symlink_to(shop / FACTS)
+    (shop / ".history/folder.log").mkdir()
+    (shop / ".history/notes.md").touch()
+    (shop / ".history/rules/Not A Rule.log").touch()
+    (shop / ".history" / os.fsdecode(b"\xff.log")).touch()
+    assert data.bank("shop").logs() == [
+        ".history/mem_1.log",
+        ".history/mem_2.log",
+        ".history/rules/style.log",
+    ]
+
+
 def test_git_is_busy_while_its_lock_is_in_the_bank_or_the_data_folder(
     data: DataFolder, shop: Path
 ) -> None:

@@ -422,6 +422,7 @@ def test_threads_search_side_by_side(index: Index) -> None:
 
 
 # field case A45
+@pytest.mark.usefixtures("usual_gc")
 def test_many_searches_leave_no_files_open(index: Index) -> None:
     def open_files() -> int:
         return len(os.listdir("/proc/self/fd"))  # noqa: PTH208

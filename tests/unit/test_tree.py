@@ -4,13 +4,52 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from banks.store import router, tree
+from banks.store import router, scan, tree
 from banks.store.errors import InvalidName
 from banks.store.types import Category
 
 AUGUST = datetime(2026, 8, 24, 10, 15, tzinfo=UTC)
 # field case A22
 OUTSIDE = ["../x.md", "/x.md", "semantic_memory/../../x.md", "..", ".", "", "a\\..\\x.md"]
+
+
+@pytest.mark.parametrize(
+    ("path", "is_one"),
+    [
+        (".history/mem_2026-08-24_9f3a1c.log", True),
+        (".history/rules/style_2.log", True),
+        (".history/rules/Upper.log", False),
+        (".history/other/mem_1.log", False),
+        (".history/mem_1.md", False),
+        (".history/mem_1", False),
+        (".history/..log", False),
+        ("mem_1.log", False),
+    ],
+)
+def test_a_file_of_the_history_is_known_by_its_path(path: str, is_one: bool) -> None:
+    assert tree.is_history_file(path) is is_one
+
+
+@pytest.mark.parametrize(
+    ("path", "is_one"),
+    [
+        ("bank.yaml", True),
+        ("index.md", True),
+        ("semantic_memory/facts-2.md", True),
+        ("rules/style.md", True),
+        ("episodic_memory/a/b/c/d/e/f/g/x.md", True),
+        ("episodic_memory/a/b/c/d/e/f/g/h/x.md", False),
+        ("semantic_memory/old.bak/facts.md", False),
+        ("semantic_memory/facts.md~", False),
+        ("rules/Not A Rule.md", False),
+        ("notes/facts.md", False),
+        ("semantic_memory//facts.md", False),
+        (".history/mem_1.log", False),
+        *((path, False) for path in OUTSIDE),
+    ],
+)
+def test_what_a_walk_would_take_is_known_by_its_path(path: str, is_one: bool) -> None:
+    assert scan.is_ours(path) is is_one
 
 
 def test_a_new_bank_has_the_seven_files_of_the_layout() -> None:

@@ -7,7 +7,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from banks import queries, seams
-from banks.journal import DISK
+from banks.audit import BY_HAND
 from banks.queries import Memory
 from banks.revisions import Revision
 from banks.store.types import Kind
@@ -81,13 +81,13 @@ def actor(handle: str) -> str:
 @register.filter
 def deed(revision: Revision) -> str:
     """What was done to a memory."""
-    return "changed by hand in the file" if revision.actor == DISK else revision.act
+    return "changed by hand in the file" if revision.actor == BY_HAND else revision.act
 
 
 @register.filter
 def by(revision: Revision) -> str:
     """Who did it; `""` when that is not known."""
-    return "" if revision.actor == DISK else actor(revision.actor)
+    return "" if revision.actor == BY_HAND else actor(revision.actor)
 
 
 @register.filter
@@ -149,10 +149,18 @@ def plus_one(number: int) -> int:
 
 
 @register.filter
-def undo(tags: str) -> dict[str, str]:
-    """Address and expected version of a message's Undo form; empty when it has none."""
+def undo(tags: str) -> str:
+    """The address of a message's Undo form; `""` when it has none."""
     kind, *parts = tags.split(" ")
-    return {"address": parts[0], "version": parts[1]} if kind == UNDO else {}
+    return parts[0] if kind == UNDO else ""
+
+
+@register.filter
+def without_sel(address: str) -> str:
+    """The address of a list without the memory that is open beside it."""
+    path, _, query = address.partition("?")
+    kept = [pair for pair in query.split("&") if pair and not pair.startswith("sel=")]
+    return f"{path}?{'&'.join(kept)}" if kept else path
 
 
 @register.filter

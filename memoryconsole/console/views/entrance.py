@@ -9,7 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST
 
-from banks import auth, errors
+from banks import auth, config, errors
 from banks.services import banks
 from banks.store.errors import StoreError
 from memoryconsole import throttle
@@ -57,7 +57,7 @@ def _make_default_bank(request: HttpRequest, user: User) -> None:
     """The bank that the first save goes to. The account stands: a failure is told, and the next
     page offers to make a bank."""
     try:
-        banks.create(auth.principal_of(user), settings.DEFAULT_BANK)
+        banks.create(auth.principal_of(user), config.current().default_bank)
     except (errors.DomainError, StoreError) as error:
         messages.error(request, translated(error).message)
 

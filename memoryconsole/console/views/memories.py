@@ -1,33 +1,152 @@
-"""A bank's memories: the list, and a new one."""
+"""A bank's memories: the list and its parts, changes of many of them, and a new one."""
 
-from django.http import HttpRequest, HttpResponse
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 
 from banks import errors
-from banks.access import Role, Scope
-from banks.services import entries, open_bank
-from memoryconsole.console.context import BANK_COOKIE, SeeOther, keep, page, person, place
+from banks.access import Principal, Role, Scope
+from banks.services import Bank, bulk, entries, open_bank
+from memoryconsole.console import htmx, listing, telling
+from memoryconsole.console.context import (
+    BANK_COOKIE,
+    SeeOther,
+    keep,
+    page,
+    person,
+    place,
+    safe_next,
+)
 from memoryconsole.console.filters import Wanted
 from memoryconsole.console.forms import NewMemoryForm
-from memoryconsole.console.listing import listing
 from memoryconsole.console.pages import signed_in
-from memoryconsole.console.telling import tell_saved
+
+LIST = "console/memories.html"
+PARTS = {part: f"{LIST}#{part}" for part in ("page", "found", "more", "pill", "drawer")}
+BAD_PARTS = {part: f"console/bad_filter.html#{part}" for part in ("page", "found", "more")}
+ROW = "m-"
+"""What the id of a row begins with; the memory's id follows."""
+DONE = {
+    "pin": ("pinned", "Automation leaves {} alone."),
+    "unpin": ("unpinned", "Automation may change {} again."),
+    "delete": ("deleted", "Agents stop seeing {}; you can restore {}."),
+}
 
 
 @signed_in("GET")
 def index(request: HttpRequest, bank: str) -> HttpResponse:
-    """The list, newest first; with words, best match first."""
-    principal = person(request)
+    """The list, newest first; with words, best match first. Or the part of it that is asked for."""
+    principal, target = person(request), htmx.target(request)
     try:
-        found = listing(principal, bank, Wanted.of(request.GET))
+        asked, seen = Wanted.of(request.GET), _seen(request)
+        if target.startswith(ROW):
+            return _row(request, principal, bank, seen)
+        if target == "pill":
+            return _pill(request, principal, bank, seen)
+        if target == "drawer":
+            values = {"place": place(principal, bank), "told": _told(principal, bank, asked.sel)}
+            return page(request, LIST, values, parts=PARTS)
+        return _list(request, principal, bank, asked, seen)
     except errors.Invalid as error:
-        values = {"place": place(principal, bank), "message": error.message}
-        return page(request, "console/bad_filter.html", values, status=422)
-    values = {"list": found, "place": found.place}
-    response = page(request, "console/memories.html", values)
-    if request.COOKIES.get(BANK_COOKIE) != bank:
+        told = {"place": place(principal, bank), "message": error.message, "tab": "memories"}
+        return page(request, "console/bad_filter.html", told, status=422, parts=BAD_PARTS)
+
+
+def _seen(request: HttpRequest) -> Wanted:
+    """The list at the address that the reader sees."""
+    here = urlsplit(htmx.here(request))
+    return Wanted.of(QueryDict(here.query) if here.path == request.path else request.GET)
+
+
+def _list(
+    request: HttpRequest, principal: Principal, bank: str, asked: Wanted, seen: Wanted
+) -> HttpResponse:
+    """The page, what was found, or the rows that follow."""
+    target = htmx.target(request)
+    of = target if target in ("found", "more") else "page"
+    if target == "page":
+        asked = seen  # the Undo of a toast knows the address of the moment when it was said
+    elif target == "found" and asked.is_same_list(seen):
+        asked = asked.selecting(seen.sel)  # the drawer stays
+    found = listing.listing(principal, bank, asked, of=of)
+    address = request.path + asked.query_string.removesuffix("?")
+    values: dict[str, Any] = {"list": found, "place": found.place, "tab": "memories", "of": of}
+    if of != "more":
+        values |= {"told": _told(principal, bank, asked.sel), "here": address}
+        # Another list came by a link that knows nothing of what is typed in the box.
+        values["sets_words"] = asked.q != seen.q and htmx.details(request).trigger != "filter"
+    response = page(request, LIST, values, parts=PARTS)
+    if of == "found":
+        response.headers["HX-Push-Url"] = "false" if asked == seen else address
+    elif of == "page" and request.COOKIES.get(BANK_COOKIE) != bank:
         keep(response, BANK_COOKIE, bank)
     return response
+
+
+def _told(principal: Principal, bank: str, key: str) -> telling.Told | None:
+    """What the drawer shows; None when it is closed, or names what is not there."""
+    if not key:
+        return None
+    try:
+        return telling.told(principal, bank, key)
+    except (errors.MemoryNotFound, errors.AmbiguousId):
+        return None
+
+
+def _row(request: HttpRequest, principal: Principal, bank: str, seen: Wanted) -> HttpResponse:
+    """One row, or nothing where it stood."""
+    target = htmx.target(request)
+    found = listing.alone(principal, bank, target.removeprefix(ROW), seen)
+    values = {"row": found.row, "place": found.place, "headline": found.headline}
+    return page(request, LIST, values, parts={target: f"{LIST}#row"})
+
+
+def _pill(request: HttpRequest, principal: Principal, bank: str, seen: Wanted) -> HttpResponse:
+    """How much came since the list was read. Told once, when it appears."""
+    found = listing.pill(principal, bank, request.GET.get("since", ""), seen)
+    values = {"pill": found, "is_told": "told" in request.GET, "place": place(principal, bank)}
+    return page(request, LIST, values, parts=PARTS)
+
+
+@signed_in("POST")
+def many(request: HttpRequest, bank: str) -> HttpResponse:
+    """Pin, unpin or delete what was picked: all of it, or nothing."""
+    principal, act = person(request), request.POST.get("do", "")
+    opened = open_bank(principal, bank, Role.EDITOR, Scope.MEMORY_WRITE)
+    if act not in DONE:
+        raise errors.Invalid(f"What can be done to many: {', '.join(DONE)}.", loc="do")
+    with telling.refusals_told(request):
+        _change(request, principal, opened, act)
+    home = reverse("memories", args=[bank])
+    return SeeOther(htmx.here(request) if htmx.target(request) else safe_next(request, home))
+
+
+def _change(request: HttpRequest, principal: Principal, bank: Bank, act: str) -> None:
+    pairs = [each.partition(" ") for each in request.POST.getlist("key")]
+    picked = [(key, version) for key, _, version in pairs]
+    if not picked:
+        messages.error(request, "Nothing was picked, so nothing was changed.")
+        return
+    try:
+        if act == "delete":
+            done = bulk.delete_many(principal, bank, picked)
+        else:
+            done = bulk.pin_many(principal, bank, picked, pinned=act == "pin")
+    except errors.BulkRefused as error:
+        told = f"Nothing was changed: {len(error.details)} of the {len(picked)} could not be."
+        messages.error(request, f"{told} {error.details[0].message} Pick again.")
+        return
+    deed, effect = DONE[act]
+    if not done.changed:
+        messages.success(request, f"All of them were {deed} already.")
+        return
+    count, them = len(done.changed), "it" if len(done.changed) == 1 else "them"
+    said = f"{count} memor{'y' if count == 1 else 'ies'} {deed}. {effect.format(them, them)}"
+    first = next(each for each in done.memories if each.id == done.changed[0])
+    telling.tell_done(request, bank, first.id, first.version, said=said)
 
 
 @signed_in("GET", "POST")
@@ -44,9 +163,17 @@ def new(request: HttpRequest, bank: str) -> HttpResponse:
             )
         )
         if saved is not None:
-            seen = f"Already known: it has now been seen {saved.memory.corroboration + 1} times."
-            said = "Saved. Agents can recall it now." if saved.created else seen
-            tell_saved(request, form.cleaned_data["text"], saved.memory, said=said)
+            _tell_saved(request, opened, form, saved)
             return SeeOther(reverse("memory", args=[bank, saved.memory.id]))
-    values = {"form": form, "place": place(principal, bank)}
+    values = {"form": form, "place": place(principal, bank), "tab": "memories"}
     return page(request, "console/new_memory.html", values, status=form.status)
+
+
+def _tell_saved(
+    request: HttpRequest, bank: Bank, form: NewMemoryForm, saved: entries.Saved
+) -> None:
+    memory = saved.memory
+    telling.tell_masked(request, form.cleaned_data["text"], memory.text)
+    seen = f"Already known: it has now been seen {memory.corroboration + 1} times."
+    said = "Saved. Agents can recall it now." if saved.created else seen
+    telling.tell_done(request, bank, memory.id, memory.version, said=said)

@@ -11,6 +11,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
+from banks import config
 from banks.auth import make_setup_token, needs_setup
 from memoryconsole import assets
 from memoryconsole.server import Server
@@ -27,8 +28,8 @@ class Command(BaseCommand):
         host, port = options["host"], options["port"]
         _refuse_open_http(host)
         _refuse_taken(host, port)
-        Path(settings.DATA_DIR).mkdir(mode=0o750, parents=True, exist_ok=True)
         call_command("migrate", interactive=False, verbosity=0)
+        _make_data_folder()
         assets.collect()
         lines = _welcome(host, port)
         # A connection must not be shared with the processes that are forked from this one.
@@ -72,6 +73,13 @@ def _refuse_taken(host: str, port: int) -> None:
         raise CommandError(
             f"Cannot serve on {host}:{port}: {error.strerror}. Another port: make run PORT=8001"
         ) from error
+
+
+def _make_data_folder() -> None:
+    """A folder that was configured since is never made: its disk may just not be mounted."""
+    folder = Path(settings.DATA_DIR)
+    if config.data_folder() == folder:
+        folder.mkdir(mode=0o750, parents=True, exist_ok=True)
 
 
 def _welcome(host: str, port: int) -> list[str]:

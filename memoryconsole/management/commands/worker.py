@@ -1,4 +1,4 @@
-"""`manage.py worker`: hand edits, followers of the journal."""
+"""`manage.py worker`: hand edits, followers of the journal, jobs."""
 
 import signal
 from types import FrameType
@@ -6,13 +6,16 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from banks import followers, sync
+from banks import followers, jobs, sync
 from banks.management.prepared import PreparedCommand
 from memoryconsole.background import Loop
 
+_JOBS_END_WITHIN_S = 20.0
+"""After SIGTERM; what still runs then is given back. `up` kills a worker that needs 25 seconds."""
+
 
 class Command(PreparedCommand):
-    help = "Looks for hand edits and feeds the followers of the journal, until SIGTERM."
+    help = "Looks for hand edits, feeds the followers of the journal and runs jobs, until SIGTERM."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -20,8 +23,13 @@ class Command(PreparedCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        crew = jobs.Crew()
         loop = Loop(
-            tasks={"look": sync.look_at_all, "followers": followers.run_all},
+            tasks={
+                "look": sync.look_at_all,
+                "followers": followers.run_all,
+                "jobs": crew.tick,
+            },
             parent=options["parent"],
         )
 
@@ -31,4 +39,5 @@ class Command(PreparedCommand):
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGINT, stop)
         loop.run()
+        crew.stop(within_s=_JOBS_END_WITHIN_S)
         followers.stop_all()

@@ -9,10 +9,9 @@ from functools import reduce
 from operator import or_
 from typing import Literal
 
-from django.conf import settings
 from django.db.models import Q
 
-from banks import errors, queries, seams
+from banks import config, errors, queries, seams
 from banks.access import Principal, Scope, require
 from banks.models import Bank, Entry
 from banks.queries import Memory
@@ -22,10 +21,8 @@ from recall.engine.scoring import Candidate, Ranked, Signals, pool_size, rank
 from recall.index import Filters as IndexFilters
 from recall.index import IndexUnavailable
 from recall.indexer import IndexState
-
-__all__ = ["Hit", "IndexState", "Recalled", "recall"]
-
-LIMIT_MOST = 100
+from recall.services import limits
+from recall.services.limits import LIMIT_MOST
 
 SCANNED_TERMS = 8
 """Terms of a query that are looked for in the rows while there is no index."""
@@ -75,7 +72,27 @@ def recall(
     used) apply before the limit. Raises ScopeMissing, Invalid (limit).
     """
     require(principal, Scope.MEMORY_READ)
-    limit = settings.RECALL_LIMIT if limit is None else limit
+    return found(
+        bank,
+        query,
+        limit=limit,
+        filters=filters,
+        mode=mode,
+        include_superseded=include_superseded,
+    )
+
+
+def found(
+    bank: Bank,
+    query: str,
+    *,
+    limit: int | None = None,
+    filters: queries.Filters | None = None,
+    mode: Mode = "hybrid",
+    include_superseded: bool = False,
+) -> Recalled:
+    """The same for a caller whose scope was looked at already. Raises Invalid (limit)."""
+    limit = limits.of(bank).recall_limit if limit is None else limit
     if not 0 <= limit <= LIMIT_MOST:
         raise errors.Invalid(f"Use 0 to {LIMIT_MOST}.", loc="limit")
     wanted = replace(filters or queries.Filters(), text="")
@@ -197,7 +214,7 @@ def _by_signals(query: str, pool: _Pool) -> Sequence[Ranked]:
         ],
         named=pool.named,
         now=seams.now(),
-        half_life_days=settings.DECAY_HALF_LIFE_DAYS,
+        half_life_days=config.current().decay_half_life_days,
         newest=asks_for_newest(query),
     )
 

@@ -1,0 +1,60 @@
+"""One address, two renderings: the page, or the part of it that a script asked for.
+
+A part is named by the id of the element that it replaces. Forms go the same way: a change answers
+with 303 to the page that it was made on, the script follows, and that page gives the part.
+"""
+
+import json
+from collections.abc import Mapping
+
+from django.http import HttpRequest
+from django_htmx.middleware import HtmxDetails
+
+CONFIG = json.dumps(
+    {
+        # No text of a memory stays in the browser, and Back asks for a whole page.
+        "historyCacheSize": 0,
+        "historyRestoreAsHxRequest": False,
+        # What the Content Security Policy forbids is not even tried.
+        "includeIndicatorStyles": False,
+        "allowEval": False,
+        "allowScriptTags": False,
+        "selfRequestsOnly": True,
+        "scrollBehavior": "instant",
+        # A refused form and a clash are shown where the form was; other failures leave what is
+        # there.
+        "responseHandling": [
+            {"code": "204", "swap": False},
+            {"code": "[23]..", "swap": True},
+            {"code": "409|422", "swap": True},
+            {"code": "[45]..", "swap": False, "error": True},
+        ],
+    }
+)
+"""The settings of htmx, in a meta element of every page."""
+
+
+def details(request: HttpRequest) -> HtmxDetails:
+    """What htmx says of this request."""
+    found: HtmxDetails = request.htmx  # type: ignore[attr-defined]  # set by its middleware
+    return found
+
+
+def target(request: HttpRequest) -> str:
+    """The id of the element that is asked for; `""` when it is a whole page."""
+    htmx = details(request)
+    return (htmx.target or "") if htmx and not htmx.history_restore_request else ""
+
+
+def part(request: HttpRequest, parts: Mapping[str, str]) -> str:
+    """The template of the part that is asked for; `""` = the whole page.
+
+    `parts`: the template of each element that the page can give alone, by the element's id.
+    """
+    return parts.get(target(request), "")
+
+
+def here(request: HttpRequest) -> str:
+    """The address that the reader sees: where a form goes on after it was sent."""
+    seen = details(request).current_url_abs_path if target(request) else None
+    return seen or (request.get_full_path() if request.method == "GET" else request.path)

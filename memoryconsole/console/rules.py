@@ -1,0 +1,266 @@
+"""What the pages of a bank's rules show: the list and its budget, one rule, its history."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from django.utils.safestring import SafeString
+
+from banks import errors, queries
+from banks.access import Principal, Role, Scope
+from banks.queries import LastChange, RuleText
+from banks.revisions import RuleRevision, of_rule
+from banks.services import Bank, open_bank
+from banks.services.rules import RULE_LENGTH
+from memoryconsole.console.comparing import Compared, chosen
+from memoryconsole.console.context import Place, place
+from memoryconsole.console.diff import lines
+from memoryconsole.console.markdown import render
+from memoryconsole.console.merge import Conflict, conflict
+from memoryconsole.console.meter import Meter, meter
+from recall import services as recall_services
+from recall.services import LEARNED, Fit, PackedRule, PackedRules
+
+SHOWN = 20
+EXAMPLE_NAME = "style"
+EXAMPLE = """# Style
+
+- Answer first, then the reasons.
+- Name the file and the line that you talk about.
+- Ask before you delete anything.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One rule in a list. `packed` None = it is kept, but not given to agents."""
+
+    rule: RuleText
+    packed: PackedRule | None
+    last: LastChange | None
+    budget_chars: int
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether agents write it."""
+        return self.rule.name == LEARNED
+
+    @property
+    def chars(self) -> int:
+        """Its size in characters, as the budget counts it."""
+        return self.packed.chars if self.packed else len(self.rule.content.strip())
+
+    @property
+    def share(self) -> str:
+        """Its part of the budget; "" when it takes nothing of it."""
+        if self.packed is None or not self.budget_chars:
+            return ""
+        percent = 100 * self.packed.kept_chars / self.budget_chars
+        return "< 1 %" if 0 < percent < 1 else f"{percent:.0f} %"
+
+    @property
+    def cut(self) -> str:
+        """What of it agents do not get; "" when they get all."""
+        return fate(self.packed) if self.packed else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """The rules of a bank in the order in which agents get them."""
+
+    place: Place
+    rows: list[Row]
+    meter: Meter
+    example: SafeString
+
+    @property
+    def are_given(self) -> bool:
+        """Whether agents get any of them."""
+        return any(row.packed for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One state of a rule; `before` is the number of the one before it, 0 for the first."""
+
+    revision: RuleRevision
+    before: int
+    is_now: bool
+
+    @property
+    def name(self) -> str:
+        """What the state is called."""
+        return f"r{self.revision.number}"
+
+    @property
+    def before_name(self) -> str:
+        """What the one before it is called."""
+        return f"r{self.before}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """One rule and how it came about. `is_gone`: it was removed, and `row` is how it was last."""
+
+    place: Place
+    row: Row
+    html: SafeString
+    meter: Meter
+    steps: list[Step]
+    older: int
+    is_gone: bool
+
+    @property
+    def revisions(self) -> int:
+        """How many states are known."""
+        return len(self.steps) + self.older
+
+    @property
+    def version(self) -> str:
+        """The version that a change of the rule begins with; "" when it was removed."""
+        return "" if self.is_gone else self.row.rule.version
+
+    @property
+    def delete_fields(self) -> list[tuple[str, str]]:
+        """What the form sends that removes the rule."""
+        return [("version", self.version)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A text that is not saved: how it reads, and what it does to the budget."""
+
+    html: SafeString
+    is_too_long: bool
+    meter: Meter
+    chars: int
+    cuts: list[str]
+
+
+def listed(principal: Principal, name: str) -> Listed:
+    """The rules of this bank. Raises what `open_bank` raises."""
+    bank = open_bank(principal, name, Role.VIEWER, Scope.RULES_READ)
+    rules, packed = queries.rules(bank), recall_services.rules_budget(bank)
+    last = queries.last_rule_changes(bank, [rule.name for rule in rules])
+    return Listed(
+        place=place(principal, name),
+        rows=[_row(rule, packed, last.get(rule.name)) for rule in rules],
+        meter=meter(packed.total_chars, packed.budget_chars),
+        example=render(EXAMPLE),
+    )
+
+
+def told(principal: Principal, name: str, rule_name: str, *, whole: bool) -> Told:
+    """One rule with its newest states, or with all; a removed one as it was last.
+
+    Raises what `open_bank` raises, and RuleNotFound.
+    """
+    bank = open_bank(principal, name, Role.VIEWER, Scope.RULES_READ)
+    revisions = of_rule(bank, rule_name)
+    rule = _current(bank, rule_name)
+    packed = recall_services.rules_budget(bank)
+    was = rule or _last(rule_name, revisions)
+    last = queries.last_rule_changes(bank, [rule_name]).get(rule_name)
+    row = _row(was, packed, last)
+    mine = row.packed.chars if row.packed else 0
+    return Told(
+        place=place(principal, name),
+        row=row,
+        html=render(was.content),
+        meter=meter(packed.total_chars, packed.budget_chars, this=mine),
+        steps=_steps(revisions)[: len(revisions) if whole else SHOWN],
+        older=0 if whole else max(0, len(revisions) - SHOWN),
+        is_gone=rule is None,
+    )
+
+
+def draft(bank: Bank, name: str, text: str) -> Draft:
+    """How a text for this rule would read, and which rules would be cut if it were saved."""
+    content = queries.plain(text)
+    packed = recall_services.rules_budget(bank, instead={name: content})
+    mine = next((each for each in packed.rules if each.name == name), None)
+    chars = mine.chars if mine else len(content.strip())
+    is_too_long = len(content) > RULE_LENGTH
+    return Draft(
+        html=render("" if is_too_long else content),
+        is_too_long=is_too_long,
+        meter=meter(packed.total_chars, packed.budget_chars, this=mine.chars if mine else 0),
+        chars=chars,
+        cuts=[
+            f"{'This rule' if each.name == name else each.name} is {fate(each)}"
+            for each in packed.rules
+            if each.fit is not Fit.WHOLE
+        ],
+    )
+
+
+def fate(rule: PackedRule) -> str:
+    """Where a rule is cut, in words; "" when agents get all of it."""
+    if rule.fit is Fit.WHOLE:
+        return ""
+    if rule.fit is Fit.OMITTED:
+        return "left out, since not one line of it fits"
+    which = "newest" if rule.name == LEARNED else "first"
+    return (
+        f"cut: agents get the {which} {rule.kept_lines:,} of {rule.lines:,} lines, "
+        f"{rule.kept_chars:,} of {rule.chars:,} characters"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """An edit of a rule that met another one. `version`: of what is there now, "" for nothing."""
+
+    texts: Conflict
+    latest: RuleRevision
+    version: str
+
+
+def clash(bank: Bank, name: str, base: str, typed: str) -> Clash:
+    """What happened to a rule between the version `base` and now. Raises RuleNotFound."""
+    revisions, now = of_rule(bank, name), _current(bank, name)
+    was = next((each.content for each in revisions if each.version == base), None)
+    texts = conflict(
+        was if base else "", now.content if now else "", queries.plain(typed), by_lines=True
+    )
+    latest = revisions[0]
+    if latest.at is None and now is not None:
+        latest = replace(latest, at=now.updated_at)
+    return Clash(texts, latest, now.version if now else "")
+
+
+def compared(bank: Bank, name: str, first: str, second: str) -> Compared:
+    """Two states of a rule, line by line. Raises RuleNotFound, NotFound."""
+    revisions = of_rule(bank, name)
+    before, after = chosen(first, second, len(revisions))
+    old, new = revisions[-before], revisions[-after]
+    differ = lines(old.content, new.content) if old.content != new.content else []
+    return Compared(before, after, old, new, differ, [])
+
+
+def _current(bank: Bank, name: str) -> RuleText | None:
+    try:
+        return queries.rule(bank, name)
+    except errors.RuleNotFound:
+        return None
+
+
+def _last(name: str, revisions: Sequence[RuleRevision]) -> RuleText:
+    """A removed rule as it was before."""
+    removed, was = revisions[0], revisions[1]
+    return RuleText(name, was.content, was.version, removed.at or 0)
+
+
+def _row(rule: RuleText, packed: PackedRules, last: LastChange | None) -> Row:
+    return Row(
+        rule=rule,
+        packed=next((each for each in packed.rules if each.name == rule.name), None),
+        last=last,
+        budget_chars=packed.budget_chars,
+    )
+
+
+def _steps(revisions: Sequence[RuleRevision]) -> list[Step]:
+    return [
+        Step(revision=each, before=each.number - 1, is_now=place == 0)
+        for place, each in enumerate(revisions)
+    ]

@@ -1,0 +1,22 @@
+"""Who changed what."""
+
+from django.http import HttpRequest, HttpResponse
+
+from memoryconsole.console import htmx
+from memoryconsole.console.context import page, person
+from memoryconsole.console.deeds import Wanted, log
+from memoryconsole.console.pages import signed_in
+
+TEMPLATE = "console/audit.html"
+
+
+@signed_in("GET")
+def index(request: HttpRequest) -> HttpResponse:
+    """The deeds that fit, newest first, over all banks that one may read."""
+    values = {
+        "log": log(person(request), Wanted.of(request.GET)),
+        "at": "audit",
+        "of": htmx.target(request),
+    }
+    parts = {each: f"{TEMPLATE}#{each}" for each in ("page", "log", "more")}
+    return page(request, TEMPLATE, values, parts=parts)

@@ -1,0 +1,23 @@
+"""Take back one operation, whatever it was."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+
+from banks.access import Role, Scope
+from banks.services import open_bank
+from banks.services import undo as service
+from memoryconsole.console import telling
+from memoryconsole.console.context import SeeOther, person, safe_next
+from memoryconsole.console.pages import signed_in
+
+
+@signed_in("POST")
+def undo(request: HttpRequest, bank: str, uid: str) -> HttpResponse:
+    """Undo it, and go on where the form was."""
+    principal = person(request)
+    opened = open_bank(principal, bank, Role.EDITOR, Scope.MEMORY_WRITE)
+    with telling.refusals_told(request):
+        service.undo(principal, opened, uid)
+        messages.success(request, "Undone.")
+    return SeeOther(safe_next(request, reverse("memories", args=[bank])))

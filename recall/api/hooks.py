@@ -1,0 +1,44 @@
+"""What the harness of an agent calls: at each step of a turn, and about its sessions."""
+
+from typing import Any
+
+from ninja import Router
+
+from banks.access import Role, Scope, require
+from banks.api import Request
+from banks.schemas.common import answers
+from banks.services import opening, sessions
+from recall import services
+from recall.schemas import (
+    DoneOut,
+    HookOut,
+    SessionDeletedIn,
+    SessionIn,
+    SessionOut,
+    StepIn,
+    hook_answer,
+)
+
+router = Router(tags=["hooks"])
+
+
+@router.post("/hooks/pre-generate", response=answers(HookOut))
+def pre_generate(request: Request, body: StepIn) -> dict[str, Any]:
+    """Rules and memories for one step of a turn. Whatever goes wrong, the turn goes on."""
+    return hook_answer(services.pre_generate(request.auth, body.step_of()))
+
+
+@router.post("/hooks/session-deleted", response=answers(DoneOut))
+def session_deleted(request: Request, body: SessionDeletedIn) -> dict[str, bool]:
+    """Forget what is kept of a session. One that is unknown is forgotten already."""
+    require(request.auth, Scope.HOOKS)
+    sessions.forget(request.auth, body.session_id)
+    return {"ok": True}
+
+
+@router.put("/sessions/{session_id}", response=answers(SessionOut))
+def select_session(request: Request, session_id: str, body: SessionIn) -> dict[str, str]:
+    """Choose the bank of a session, for every call that names the session and no bank."""
+    bank = opening.to_write(request.auth, body.bank, Role.VIEWER, Scope.HOOKS)
+    sessions.select(request.auth, session_id, bank)
+    return {"session_id": session_id, "bank": bank.name}

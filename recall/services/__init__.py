@@ -1,0 +1,40 @@
+"""What reaches an agent: memories that fit a question, and what a turn is given."""
+
+from recall.engine.packing import LEARNED, Fit, PackedRule, PackedRules
+from recall.indexer import IndexState
+from recall.services.hooks import Annotations, Continued, Step, pre_generate
+from recall.services.injecting import (
+    Given,
+    Injected,
+    Preview,
+    Section,
+    nothing,
+    preview,
+    rules_budget,
+)
+from recall.services.limits import LIMIT_MOST
+from recall.services.recalling import Hit, Mode, Recalled, recall
+
+__all__ = [
+    "LEARNED",
+    "LIMIT_MOST",
+    "Annotations",
+    "Continued",
+    "Fit",
+    "Given",
+    "Hit",
+    "IndexState",
+    "Injected",
+    "Mode",
+    "PackedRule",
+    "PackedRules",
+    "Preview",
+    "Recalled",
+    "Section",
+    "Step",
+    "nothing",
+    "pre_generate",
+    "preview",
+    "recall",
+    "rules_budget",
+]

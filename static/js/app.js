@@ -1,0 +1,146 @@
+// What pages do beyond links and forms: toasts, focus, busy marks, drawer, confirm, copy.
+// Everything here is an extra: without it each link and form works by itself.
+"use strict";
+(() => {
+  const TOAST_MS = 10000, TOASTS_AT_ONCE = 3;
+  const one = (id) => document.getElementById(id);
+  const say = (text) => { one("say").textContent = text; };
+
+  document.documentElement.classList.add("has-script");
+
+  // --- toasts: ten seconds, but not while somebody points at one or has the focus in it
+  function startToast(toast) {
+    let timer = 0;
+    const stop = () => clearTimeout(timer);
+    const start = () => { stop(); timer = setTimeout(() => dismiss(toast), TOAST_MS); };
+    for (const [event, act] of [["mouseenter", stop], ["focusin", stop], ["mouseleave", start], ["focusout", start]]) toast.addEventListener(event, act);
+    start();
+    const shown = one("toasts").children;
+    while (shown.length > TOASTS_AT_ONCE) shown[0].remove();
+  }
+  function dismiss(box) {
+    const held = box.contains(document.activeElement);
+    box.remove();
+    if (held) keepFocus();
+  }
+
+  // --- focus: after a swap it is never on nothing
+  let wanted = null;  // ids, best first
+  function keepFocus() {
+    if (document.activeElement && document.activeElement !== document.body) return;
+    for (const id of [...(wanted || []), "list", "main"]) {
+      const found = id && one(id);
+      if (!found || !found.getClientRects().length) continue;
+      if (!found.matches("a,button,input,select,textarea,summary,[tabindex]")) found.tabIndex = -1;
+      found.focus({ preventScroll: id === "main" });
+      if (document.activeElement === found) break;
+    }
+    wanted = null;
+  }
+
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    const { elt, target } = event.detail;
+    if (target.id === "drawer" && !target.getClientRects().length && elt.href) {
+      event.preventDefault();  // no room for a drawer: the link leads to the page
+      location.assign(elt.href);
+      return;
+    }
+    if (elt.getAttribute("hx-trigger")?.startsWith("bank:")) return;  // nobody asked for it
+    const row = target.closest(".row"), next = row && (row.nextElementSibling || row.previousElementSibling);
+    const pick = next && next.querySelector(".pick, a[id]");
+    if (elt.id || elt.dataset.focus || pick) wanted = [elt.dataset.focus, elt.id, document.activeElement.id, pick && pick.id];
+    if (target.id === "more") wanted = [`after ${target.previousElementSibling?.id}`, ...wanted];
+    target.setAttribute("aria-busy", "true");
+  });
+  document.addEventListener("htmx:afterRequest", (event) => {
+    event.detail.target.removeAttribute("aria-busy");
+    if (event.detail.successful) event.detail.elt.closest(".toast")?.remove();  // not before: htmx swaps from where it stands
+  });
+  document.addEventListener("htmx:afterSettle", () => {
+    const above = wanted && wanted[0] && wanted[0].startsWith("after ") && one(wanted[0].slice(6));
+    const first = above && above.nextElementSibling && above.nextElementSibling.querySelector(".pick, a[id]");
+    if (first) first.focus();
+    keepFocus();
+  });
+  document.addEventListener("htmx:load", (event) => {
+    if (event.detail.elt.matches?.(".toast")) startToast(event.detail.elt);
+  });
+  // What was done in the drawer shows in its row too.
+  document.addEventListener("htmx:afterSwap", (event) => {
+    const { target, requestConfig } = event.detail;
+    if (target?.id !== "drawer") return;  // Back has no target
+    const open = one(`m-${one("drawer").dataset.id}`);
+    document.querySelector(".row.is-open")?.classList.remove("is-open");
+    open?.classList.add("is-open");
+    if (open && requestConfig.verb === "post") htmx.ajax("GET", location.href, { target: open, swap: "outerHTML" });
+  });
+
+  // --- failures: the old content stays, and a strip says what failed
+  function failed(event) {
+    const { elt, xhr } = event.detail, status = xhr ? xhr.status : 0;
+    const plain = xhr && (xhr.getResponseHeader("Content-Type") || "").startsWith("text/plain") ? xhr.responseText : "";
+    const text = plain || (status ? "The server could not do that." : "The server cannot be reached.");
+    const id = xhr && xhr.getResponseHeader("X-Request-Id");
+    const strip = one("failed").content.firstElementChild.cloneNode(true);
+    strip.querySelector("p").textContent = `${text} (${new Date().toLocaleTimeString()})`;
+    strip.querySelector("[data-copy-text]").dataset.copyText = `status ${status}, request ${id || "unknown"}, ${new Date().toISOString()}`;
+    strip.querySelector("[data-retry]").addEventListener("click", () => {
+      strip.remove();
+      if (elt.requestSubmit) elt.requestSubmit(); else elt.click();
+    });
+    one("err").replaceChildren(strip);
+  }
+  for (const name of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) document.addEventListener(name, failed);
+  document.addEventListener("htmx:afterOnLoad", (event) => {
+    // Not by what refreshes by itself: that answers nothing that somebody did.
+    const { successful, requestConfig } = event.detail;
+    if (successful && requestConfig.triggeringEvent?.type !== "bank:changed") one("err").querySelector("[data-retry]")?.closest(".strip").remove();
+  });
+
+  // --- clicks
+  document.addEventListener("click", (event) => {
+    // A link opened in a new tab or window is the browser's.
+    if ((event.ctrlKey || event.metaKey || event.shiftKey) && event.target.closest("a[hx-get]")) { event.stopImmediatePropagation(); return; }
+    const button = event.target.closest("[data-close], [data-copy], [data-copy-text], [data-cancel]");
+    if (!button) return;
+    const { copy, copyText } = button.dataset;
+    if ("close" in button.dataset) dismiss(button.closest(".toast, .strip"));
+    if ("cancel" in button.dataset) button.closest("dialog").close();
+    if (copy !== undefined || copyText !== undefined) {
+      const from = copy ? one(copy) : null, text = from ? (from.value ?? from.textContent) : copyText;
+      navigator.clipboard.writeText(text).then(() => say("Copied"), () => { from?.select?.(); say("Press the copy keys: the browser does not let this page copy."); });
+    }
+  }, true);
+
+  // --- confirm: the box of <details> as a dialog
+  document.addEventListener("toggle", (event) => {
+    const dialog = event.target.matches?.(".confirm[open]") && event.target.querySelector("dialog");
+    if (!dialog) return;
+    dialog.open = false;  // close() would tell of it later, to the listener below
+    dialog.showModal();
+    dialog.addEventListener("close", () => { event.target.open = false; event.target.querySelector("summary").focus(); }, { once: true });
+  }, true);
+
+  // --- keys
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !document.querySelector("dialog:modal")) {
+      const menu = document.querySelector(".topbar details[open]");
+      if (menu) { menu.open = false; menu.querySelector("summary").focus(); return; }
+      const row = event.target.closest(".is-editing");
+      (row?.querySelector("[data-escape]") || document.querySelector("#drawer [data-escape]"))?.click();
+    }
+    const form = event.target.closest("form");
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && form) form.requestSubmit();
+  });
+
+  // --- what was typed is not lost by a click on a link
+  const typed = (form) => new URLSearchParams(new FormData(form)).toString();
+  const guarded = new Map();
+  const guard = (root) => root.querySelectorAll("form[data-guard]").forEach((form) => guarded.set(form, typed(form)));
+  document.addEventListener("submit", (event) => guarded.delete(event.target), true);
+  addEventListener("beforeunload", (event) => {
+    for (const [form, before] of guarded) if (form.isConnected && typed(form) !== before) event.preventDefault();
+  });
+  document.addEventListener("htmx:load", (event) => guard(event.detail.elt.parentElement || document));
+  document.addEventListener("DOMContentLoaded", () => guard(document));
+})();

@@ -1,0 +1,133 @@
+"""The audit log: who changed what, in words, over the banks that one may read."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from banks import sync
+from banks.services import banks, bulk, entries, rules
+from tests import byhand
+from tests.builders import World, agent, save
+from tests.byhand import FACTS, block
+from tests.console.conftest import Browser, words
+
+PAGE = "/audit"
+
+
+@pytest.fixture
+def editor(browser: Browser) -> Client:
+    return browser("editor")
+
+
+def part(client: Client, address: str, target: str) -> Any:
+    return client.get(address, headers={"HX-Request": "true", "HX-Target": target})
+
+
+def deeds(answer: Any) -> list[str]:
+    """What each line says, without its details."""
+    page = re.sub(r"(?s)<details.*?</details>", "", answer.content.decode())
+    found = re.findall(r'(?s)<li class="deed".*?(?=<li class="deed"|</ol>)', page)
+    return [" ".join(re.sub(r"<[^>]*>", " ", each).split()) for each in found]
+
+
+def test_each_deed_says_who_did_what_to_what(ops: World, editor: Client) -> None:
+    leak = save(ops, "Pump 1 leaks at the seal.").memory
+    entries.pin(agent(ops), ops.bank, leak.id, pinned=True)
+    entries.delete(ops.editor, ops.bank, leak.id, reason="it was mended")
+    rules.set_rule(ops.maintainer, ops.bank, "style", "Close valve 3 first.")
+    said = deeds(editor.get(PAGE))
+    assert len(said) == 5
+    assert said[0].startswith("maintainer wrote the rule style just now ops")
+    assert said[1].startswith(
+        "editor deleted a memory Pump 1 leaks at the seal. Reason: it was mended just now ops"
+    )
+    assert said[2].startswith("agent (token) pinned or unpinned a memory Pump 1 leaks")
+    assert said[3].startswith("editor saved a memory Pump 1 leaks")
+    assert said[4].startswith("admin made the bank ops just now ops")
+
+
+def test_a_hand_edit_is_told_as_one(ops: World, editor: Client) -> None:
+    byhand.write(FACTS, block("m1", "Pump 2 runs"))
+    sync.reload(ops.bank)
+    assert deeds(editor.get(PAGE))[0].startswith("By hand, in the files : new Pump 2 runs")
+
+
+def test_what_was_done_at_once_is_one_line_with_one_undo(ops: World, editor: Client) -> None:
+    saved = [save(ops, f"Shelf {number} holds tiles.").memory for number in range(5)]
+    bulk.delete_many(ops.editor, ops.bank, [(each.id, each.version) for each in saved])
+    answer = editor.get(PAGE)
+    assert deeds(answer)[0].startswith("editor deleted 5 memories Shelf 0 holds tiles.")
+    assert words(answer).count("holds tiles.") == 3 + 2 + 5
+    undo = re.findall(r'action="(/b/ops/undo/\w+)"', answer.content.decode())
+    assert len(undo) == 1
+    followed = editor.post(undo[0], {"next": PAGE}, follow=True)
+    assert "Undone." in words(followed)
+    assert deeds(followed)[0].startswith("editor undid a change of 5 things")
+    assert deeds(followed)[1].endswith("undone")
+
+
+def test_undo_is_offered_only_to_those_who_may(ops: World, browser: Browser) -> None:
+    save(ops, "Pump 1 leaks at the seal.")
+    assert "/undo/" in browser("editor").get(PAGE).content.decode()
+    assert "/undo/" not in browser("viewer").get(PAGE).content.decode()
+
+
+def test_the_log_is_narrowed_by_bank_person_and_thing(ops: World, browser: Browser) -> None:
+    annex, _ = banks.create(ops.admin, "annex")
+    leak = save(ops, "Pump 1 leaks at the seal.").memory
+    byhand.write(FACTS, block("m1", "Pump 2 runs"), bank=annex.name)
+    sync.reload(annex)
+    client = browser("admin")
+    for query, count in (
+        ("", 4),
+        ("bank=annex", 2),
+        ("who=admin", 2),
+        ("who=by+hand", 1),
+        ("who=user:editor", 1),
+        (f"key={leak.id}", 1),
+        (f"key={leak.id}&who=admin", 0),
+    ):
+        assert len(deeds(client.get(f"{PAGE}?{query}"))) == count, query
+    assert "Nothing fits" in words(client.get(f"{PAGE}?who=nobody"))
+
+
+def test_a_foreign_bank_is_in_no_list_and_looks_like_none(ops: World, browser: Browser) -> None:
+    save(ops, "Pump 1 leaks at the seal.")
+    client = browser("stranger")
+    assert "Nothing was changed yet" in words(client.get(PAGE))
+    assert client.get(f"{PAGE}?bank=ops").status_code == 404
+    assert client.get(f"{PAGE}?bank=absent").status_code == 404
+
+
+def test_older_deeds_follow_and_come_as_a_part_too(
+    ops: World, editor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memoryconsole.console.deeds.PAGE", 2)
+    for number in range(3):
+        save(ops, f"Shelf {number} holds tiles.")
+    page = editor.get(PAGE).content.decode()
+    older = re.search(r'id="load-more" href="([^"]*)"', page)
+    assert older
+    for answer in (editor.get(PAGE + older[1]), part(editor, PAGE + older[1], "more")):
+        assert "Shelf 0 holds tiles." in words(answer)
+        assert "Shelf 2 holds tiles." not in words(answer)
+    assert "<h1" not in part(editor, PAGE + older[1], "more").content.decode()
+    assert editor.get(f"{PAGE}?after=soon").status_code == 422
+
+
+def test_a_filter_brings_the_log_alone_and_says_what_it_did(ops: World, editor: Client) -> None:
+    save(ops, "Pump 1 leaks at the seal.")
+    answer = part(editor, f"{PAGE}?who=editor", "log")
+    assert answer.content.decode().lstrip().startswith('<section id="log"')
+    assert '<div hx-swap-oob="innerHTML:#say">1 change</div>' in answer.content.decode()
+
+
+def test_a_page_costs_the_same_whatever_its_deeds_touched(
+    ops: World, editor: Client, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(8):
+        save(ops, f"Shelf {number} holds tiles.")
+    with django_assert_max_num_queries(25):
+        editor.get(PAGE)
