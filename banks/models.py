@@ -307,6 +307,11 @@ class Entry(models.Model):
                 condition=models.Q(pinned=True),
                 name="pinned_ones",
             ),
+            models.Index(
+                fields=["bank", "-pinned", "-corroboration", "-stated_at", "entry_id"],
+                condition=models.Q(live=True),
+                name="strongest_first",
+            ),
         ]
 
 

@@ -21,7 +21,7 @@ from recall.services import Preview
 
 EXAMPLES = (
     "Releases are built from the branch stable, on weekdays before noon.",
-    "Ada prefers short answers first, with the reasons below them.",
+    "An answer begins with the result; the reasons follow below it.",
     "Pump 2 needs ten minutes to cool down before its valve is opened.",
 )
 _WORD = re.compile(r"[^\W\d_][\w'-]*")
