@@ -9,7 +9,7 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Self
@@ -380,3 +380,9 @@ def flocked(disk: Disk, fd: int, timeout_s: float) -> Iterator[None]:
         # The close that follows lets go of it too, but for the case above.
         with suppress(OSError):
             disk.flock(fd, fcntl.LOCK_UN)
+
+
+def check_in_use(is_in_use: Callable[[], bool] | None) -> None:
+    """Raise LockTimeout when the lock that was waited for is one of a folder that was left."""
+    if is_in_use is not None and not is_in_use():
+        raise LockTimeout("The data folder is another one now. Try again.")

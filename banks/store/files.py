@@ -19,7 +19,7 @@ from banks.store.errors import (
     InvalidName,
     NotAFile,
 )
-from banks.store.folder import BankFolder, LockedBank, check_in_use
+from banks.store.folder import BankFolder, LockedBank
 from banks.store.scan import shown
 
 __all__ = ["BankFolder", "DataFolder", "Disk", "Fingerprint", "LockedBank"]
@@ -132,7 +132,7 @@ class DataFolder:
     def lock(self, timeout_s: float) -> Iterator[None]:
         """Holds the lock for creating, moving and restoring banks; 0 s = one try. LockTimeout."""
         with self._top() as fd, d.flocked(self._disk, fd, timeout_s):
-            check_in_use(self._is_in_use)
+            d.check_in_use(self._is_in_use)
             yield
 
     def trash(self, name: str, stamp: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from banks.store import disk as d
 from banks.store import tree
 from banks.store.disk import Disk, Fingerprint
-from banks.store.errors import FileChanged, FileMissing, FolderMoved, LockTimeout, NotAFile
+from banks.store.errors import FileChanged, FileMissing, FolderMoved, NotAFile
 from banks.store.scan import HISTORY_FOLDERS, Scan, history_logs
 
 TEMP_PREFIX = ".mc-tmp-"
@@ -30,12 +30,6 @@ def _parts(path: str) -> list[str]:
     for part in parts[1:] if is_history else parts:
         d.check_component(part)
     return parts
-
-
-def check_in_use(is_in_use: Callable[[], bool] | None) -> None:
-    """Raise LockTimeout when the lock that was waited for is one of a folder that was left."""
-    if is_in_use is not None and not is_in_use():
-        raise LockTimeout("The data folder is another one now. Try again.")
 
 
 class BankFolder:
@@ -166,7 +160,7 @@ class BankFolder:
                 there = d.status_of(self._disk, self.name, dir_fd=root)
                 if there is None or not os.path.samestat(there, self._disk.fstat(fd)):
                     raise self._moved()
-            check_in_use(self._is_in_use)
+            d.check_in_use(self._is_in_use)
             locked = LockedBank(self._root, self.name, self._disk, fd)
             try:
                 yield locked
