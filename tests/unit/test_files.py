@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -886,3 +887,37 @@ def test_a_log_is_cut_in_place_and_made_to_last(tmp_path: Path) -> None:
     assert (folder / "a.log").read_bytes() == b"one"
     assert (folder / "a.log").stat().st_ino == before
     assert len(synced) == 1
+
+
+# --- what can be told of the disk ----------------------------------------------------------------
+
+
+def test_a_folder_that_can_be_used_gives_no_trouble_and_has_room(data: DataFolder) -> None:
+    room = os.statvfs(data.root)
+    assert data.trouble() == ""
+    assert 0 < data.free_bytes() <= room.f_blocks * room.f_frsize
+
+
+def test_a_folder_that_is_not_there_says_so(data: DataFolder) -> None:
+    shutil.rmtree(data.root)
+    assert data.trouble() != ""
+    with pytest.raises(DiskFault):
+        data.free_bytes()
+
+
+def test_a_folder_that_takes_no_files_says_so(data: DataFolder) -> None:
+    class ReadOnly(UnsyncedDisk):
+        def may_write(self, root: str) -> bool:
+            return super().may_write(f"{root}/nowhere")
+
+    assert "read-only" in DataFolder(data.root, ReadOnly()).trouble()
+
+
+def test_a_lock_of_a_folder_that_was_left_is_no_lock(data: DataFolder) -> None:
+    left = DataFolder(data.root, UnsyncedDisk(), is_in_use=lambda: False)
+    for lock in (left.lock, left.bank("shop").lock):
+        with pytest.raises(LockTimeout), lock(0):
+            pytest.fail("it was given")
+    used = DataFolder(data.root, UnsyncedDisk(), is_in_use=lambda: True)
+    with used.lock(0), used.bank("shop").lock(0) as locked:
+        assert locked.read(FACTS)[0] == OLD
