@@ -40,7 +40,8 @@ AGENT_SCOPES = (Scope.MEMORY_READ, Scope.MEMORY_WRITE, Scope.RULES_READ, Scope.H
 class Principal:
     """Whoever asks. `scopes` is None for a person (all of them); `bank_ids` None = every bank.
 
-    `is_admin`: an instance admin, who holds every role on every bank.
+    `is_admin`: an instance admin, who holds every role on every bank. A token limited to some
+    banks holds them there alone and nothing of the instance: `is_instance_admin` tells that.
     """
 
     handle: str
@@ -62,6 +63,16 @@ class Principal:
         return self.bank_ids is None and Scope.BANKS_CREATE in self.scopes
 
     @property
+    def is_instance_admin(self) -> bool:
+        """Whether the instance is the caller's to change: never for a token limited to banks."""
+        return self.is_admin and self.bank_ids is None
+
+    @property
+    def key(self) -> str:
+        """Who this is among all callers: people choose the names of their tokens freely."""
+        return self.handle if self.token_id is None else f"token:{self.token_id}"
+
+    @property
     def is_token(self) -> bool:
         """True for an API token, false for a person or a command."""
         return self.token_id is not None
@@ -78,9 +89,10 @@ def require(principal: Principal, scope: Scope) -> None:
 
 
 def require_admin(principal: Principal, scope: Scope = Scope.ADMIN) -> None:
-    """Raise Forbidden unless the caller is an instance admin (and its token has the scope)."""
+    """Raise Forbidden unless the caller is an instance admin, and its token has the scope and is
+    not limited to some banks."""
     require(principal, scope)
-    if not principal.is_admin:
+    if not principal.is_instance_admin:
         raise errors.Forbidden("That needs an instance admin.")
 
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from banks import queries
 from banks.models import Bank, Change
-from banks.queries import Memory
+from banks.queries import Memory, Source
 from banks.store.redact import mask
 
 
@@ -77,15 +77,32 @@ def _event(bank: Bank, change: Change, memories: dict[str, Memory]) -> Event:
         bank=bank.name,
         seq=change.seq,
         memory=memories.get(change.key) if is_item else None,
-        reason=change.reason or None,
+        reason=_quiet(change.reason or None),
     )
 
 
 def _masked(memory: Memory) -> Memory:
-    """The memory without secrets that somebody wrote into a file by hand: they must not leave."""
+    """The memory without secrets that somebody wrote into a file by hand: they must not leave.
+
+    Ids, hashes and words of a fixed list stay: a reader finds the memory by them.
+    """
+    source = memory.source
     return replace(
         memory,
         text=mask(memory.text).text,
         summary=mask(memory.summary).text,
-        title=None if memory.title is None else mask(memory.title).text,
+        title=_quiet(memory.title),
+        tags=[mask(each).text for each in memory.tags],
+        entities=[mask(each).text for each in memory.entities],
+        path=mask(memory.path).text,
+        source=source
+        and Source(
+            session_id=_quiet(source.session_id),
+            entry_id=_quiet(source.entry_id),
+            agent=_quiet(source.agent),
+        ),
     )
+
+
+def _quiet(text: str | None) -> str | None:
+    return None if text is None else mask(text).text

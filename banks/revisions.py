@@ -148,6 +148,13 @@ def of_rule(bank: Bank, name: str) -> list[RuleRevision]:
     return [_rule_revision(n, *state) for n, state in enumerate(states, start=1)][::-1]
 
 
+def rules_with_past(bank: Bank) -> set[str]:
+    """Names of rules of which earlier texts are kept, removed ones too."""
+    with store_errors():
+        logs = seams.data_folder().bank(bank.name).logs([tree.RULE_HISTORIES])
+    return {tree.rule_of_log(path) for path in logs}
+
+
 def _rule_records(bank: Bank, name: str) -> tuple[history.Record, ...]:
     try:
         path = tree.rule_history_path(name)

@@ -71,7 +71,7 @@ def stream_events(request: Request, params: Query[EventParams]) -> HttpResponseB
     known = {bank: each.seq for bank, each in at.items()}
     if not chosen:
         known = positions.heads() | known
-    listener = stream.hub.listen(known, person=request.auth.handle, every=not chosen)
+    listener = stream.hub.listen(known, person=request.auth.key, every=not chosen)
     reader = _Reader(request, frozenset(chosen), frozenset(params.type), at)
     return sse.response(_events(reader, listener, is_reset=is_reset), close=listener.close)
 

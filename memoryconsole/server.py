@@ -1,13 +1,16 @@
 """Gunicorn inside our own process: web workers, and one background worker beside them."""
 
 import logging
+import socket
+import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
@@ -23,6 +26,10 @@ logger = logging.getLogger(__name__)
 
 STOP_WITHIN_S = 25
 REQUESTS_AT_ONCE = 8
+SILENCE_S = 10
+"""How long a client may send nothing in the middle of a request."""
+_IN_MEMORY_BYTES = 256 * 1024
+_PIECE_BYTES = 64 * 1024
 _RESTART_AFTER_S = 2.0
 
 
@@ -92,6 +99,12 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             most=self.cfg.threads, spare=REQUESTS_AT_ONCE, at_end=stream.release_connections
         )
 
+    def handle(self, conn: Any) -> Any:
+        # The kernel's own limit: the socket itself has to stay a blocking one.
+        limit = struct.pack("ll", SILENCE_S, 0)
+        conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+        return super().handle(conn)
+
     def handle_exit(self, sig: Any, frame: Any) -> None:
         # Not here: this is a signal handler, and ending them takes a lock.
         self.method_queue.defer(_end_streams, self)
@@ -106,7 +119,8 @@ class Gate:
     """At most so many requests are worked on at once; a stream, once it is open, does not count.
 
     Every stream has a thread. Without streams the same threads would all take requests, and more
-    than a few at once only wait for each other.
+    than a few at once only wait for each other. A body is read before that: who sends half of one
+    keeps a thread for a while, and no place.
     """
 
     def __init__(self, application: Any, *, at_once: int) -> None:
@@ -114,8 +128,29 @@ class Gate:
         self._free = threading.BoundedSemaphore(at_once)
 
     def __call__(self, environ: Any, start_response: Any) -> Any:
+        size = environ.get("CONTENT_LENGTH") or ""
+        if not size.isdecimal() or not 0 < int(size) <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            return self._answer(environ, start_response)  # none, or one that no call takes
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as body:
+            try:
+                _copy(environ["wsgi.input"], body, int(size))
+            except OSError:  # nothing came for SILENCE_S, or the client is gone
+                headers = [("Content-Length", "0"), ("Connection", "close")]
+                start_response("408 Request Timeout", headers)
+                return []
+            return self._answer(environ | {"wsgi.input": body}, start_response)
+
+    def _answer(self, environ: Any, start_response: Any) -> Any:
         with self._free:
             return self._application(environ, start_response)
+
+
+def _copy(source: IO[bytes], body: IO[bytes], size: int) -> None:
+    """Read the whole body, from its beginning on. Raises OSError when the client stops sending."""
+    while size and (piece := source.read(min(size, _PIECE_BYTES))):
+        body.write(piece)
+        size -= len(piece)
+    body.seek(0)
 
 
 class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types

@@ -164,6 +164,7 @@ SESSION_IDLE_S = 7 * 24 * 3600
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = True
+CSRF_FAILURE_VIEW = "memoryconsole.console.pages.out_of_date"
 CSRF_COOKIE_SAMESITE = "Lax"
 # The `__Host-` prefix makes a browser refuse such a cookie from a sub-domain or over plain http.
 _COOKIE_PREFIX = "__Host-" if HTTPS else ""

@@ -1,8 +1,16 @@
 """What the recall calls take and give."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 from pydantic.json_schema import SkipJsonSchema
 
 from banks.queries import Filters, from_milliseconds
@@ -18,9 +26,12 @@ from banks.schemas.common import (
     tag_filter,
 )
 from banks.schemas.memories import MemoryOut
+from recall.engine import injection
 from recall.services import LIMIT_MOST, Continued, Preview, Step
 
 QUERY_LENGTH = 4_000
+UNREADABLE = -1
+"""The step of a turn when what was sent is no number of one."""
 
 
 class RecallIn(Body):
@@ -142,11 +153,32 @@ def preview_answer(preview: Preview) -> dict[str, Any]:
     }
 
 
+def _whole(value: object) -> object:
+    """A prompt with half of a character in it is one all the same."""
+    return injection.whole(value) if isinstance(value, str) else value
+
+
+def _encodable(value: str | None) -> str | None:
+    """What is kept under a name has to be named by it alone, so nothing in it is replaced."""
+    if value is not None and injection.whole(value) != value:
+        raise ValueError("holds half a character")
+    return value
+
+
+def _step(value: object, read: ValidatorFunctionWrapHandler) -> int | None:
+    """A number that is none costs the memories of the step, not its rules."""
+    try:
+        number: int | None = read(value)
+    except ValidationError:
+        return UNREADABLE
+    return number
+
+
 class GenerateIn(BaseModel):
     """The request to the model, as far as it is ready. Its messages are the harness's own."""
 
     messages: Any = None
-    system_prompt: str | None = None
+    system_prompt: Annotated[str | None, BeforeValidator(_whole)] = None
 
 
 class StepIn(BaseModel):
@@ -154,15 +186,19 @@ class StepIn(BaseModel):
 
     generate: GenerateIn | None = None
     metadata: Any = Field(default=None, description="`memory_bank` names the bank of this turn.")
-    session_id: str | None = None
-    step: int | None = Field(default=None, ge=0, description="0 opens a turn.")
-    turn_id: str | None = None
+    session_id: Annotated[str | None, AfterValidator(_encodable)] = Field(
+        default=None, description="Left out: the header X-Session-Id, if there is one."
+    )
+    step: Annotated[int | None, Field(ge=0), WrapValidator(_step)] = Field(
+        default=None, description="0 opens a turn."
+    )
+    turn_id: Any = Field(default=None, description="Not looked at.")
 
-    def step_of(self) -> Step:
-        """What the services take."""
+    def step_of(self, session_id: str | None) -> Step:
+        """What the services take; the session is this one when the body names none."""
         generate = self.generate or GenerateIn()
         return Step(
-            session_id=self.session_id,
+            session_id=self.session_id or session_id,
             step=self.step or 0,
             system_prompt=generate.system_prompt,
             messages=generate.messages,
@@ -214,10 +250,10 @@ class SessionOut(Answer):
     bank: str
 
 
-class SessionDeletedIn(Body):
-    """A session that is no more."""
+class SessionDeletedIn(BaseModel):
+    """A session that is no more. What else the event of a harness holds is passed over."""
 
-    session_id: str
+    session_id: str | None = None
 
 
 class DoneOut(Answer):

@@ -24,10 +24,15 @@ def bank_named(request: Request, name: str | None, session_id: str | None = None
 
     Raises BankNotFound when the bank of the session is in the trash.
     """
-    session = session_id or request.headers.get(SESSION_HEADER)
+    session = session_id or session_named(request)
     if name is not None or not session:
         return name
     return sessions.bank_of(request.auth, session)
+
+
+def session_named(request: HttpRequest) -> str | None:
+    """The calling session, when the headers of a call name one."""
+    return request.headers.get(SESSION_HEADER) or None
 
 
 def idempotency(request: Request) -> Idempotency | None:

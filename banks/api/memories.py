@@ -1,5 +1,6 @@
 """Calls about memories."""
 
+import functools
 from typing import Any
 
 from ninja import Query, Router
@@ -54,10 +55,11 @@ def save_memory(request: Request, body: SaveItem) -> Saved:
 @router.post("/memories/bulk", response=answers(BulkOut), openapi_extra=KEYED)
 def save_memories(request: Request, body: BulkIn) -> dict[str, Any]:
     """Save up to 500 memories at once. A bad one is refused alone, its result says why."""
+    home = functools.cache(functools.partial(bank_named, request, body.bank))
     bank = opening.to_save(
-        request.auth, bank_named(request, body.bank), Role.EDITOR, Scope.MEMORY_WRITE
+        request.auth, home(body.first_session()), Role.EDITOR, Scope.MEMORY_WRITE
     )
-    wanted = body.drafts(bank.name)
+    wanted = body.drafts(bank.name, home)
     good = [each for each in wanted if not isinstance(each, errors.DomainError)]
     saved = iter(entries.save_many(request.auth, bank, good, idempotency=idempotency(request)))
     told = [each if isinstance(each, errors.DomainError) else next(saved) for each in wanted]

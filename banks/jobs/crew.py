@@ -82,10 +82,14 @@ def work_off(stop: threading.Event | None = None) -> int:
 
 
 class Crew:
-    """Some threads that take jobs while there are any. `tick` is called about once a second."""
+    """Some threads that take jobs while there are any. `tick` is called about once a second.
+
+    Jobs that wait for programs of others get all threads but one.
+    """
 
     def __init__(self, threads: int = THREADS) -> None:
         self._free = threads
+        self._free_outside = max(1, threads - 1)
         self._stop = threading.Event()
         self._guard = threading.Lock()
         self._threads: set[threading.Thread] = set()
@@ -101,7 +105,8 @@ class Crew:
             queue.prune()
         with self._guard:
             room = self._free - len(self._threads)
-        wanted = queue.due()[:room].count() if room > 0 else 0
+            outside = self._free_outside > 0
+        wanted = queue.due(outside=outside)[:room].count() if room > 0 else 0
         for _ in range(wanted):
             # Daemons: at a stop their jobs are given back, and the process does not wait for them.
             thread = threading.Thread(target=self._work, name="jobs", daemon=True)
@@ -125,16 +130,8 @@ class Crew:
         close_old_connections()
         try:
             while not self._stop.is_set():
-                claimed = queue.claim()
-                if claimed is None:
+                if not self._run_one():
                     break
-                with self._guard:
-                    self._running[claimed.pk] = claimed
-                try:
-                    run(claimed, self._stop)
-                finally:
-                    with self._guard:
-                        del self._running[claimed.pk]
         except Exception:
             # The database failed at a claim or an end: the lease runs out, the next tick goes on.
             logger.exception("a thread for jobs ended early")
@@ -142,6 +139,30 @@ class Crew:
             with self._guard:
                 self._threads.discard(threading.current_thread())
             connections.close_all()
+
+    def _run_one(self) -> bool:
+        """Run the job that has waited longest; false when there is none that this thread may."""
+        with self._guard:
+            outside = self._free_outside > 0
+            self._free_outside -= outside
+        try:
+            claimed = queue.claim(outside=outside)
+            if claimed is None:
+                return False
+            with self._guard:
+                self._running[claimed.pk] = claimed
+                if outside and not claimed.handler.is_outside:
+                    outside = False
+                    self._free_outside += 1
+            try:
+                run(claimed, self._stop)
+            finally:
+                with self._guard:
+                    del self._running[claimed.pk]
+        finally:
+            with self._guard:
+                self._free_outside += outside
+        return True
 
 
 def _given_back(claimed: Claimed) -> bool:

@@ -56,24 +56,31 @@ Work = Callable[[Running], datetime | None]
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """`limit_s` seconds are the lease of one step; after `tries` failed ones the job is dead."""
+    """`limit_s` seconds are the lease of one step; after `tries` failed ones the job is dead.
+
+    `is_outside`: it waits for programs of others, which may be slow on purpose. All such jobs
+    together leave one thread of a crew to the rest.
+    """
 
     work: Work
     limit_s: float
     tries: int
+    is_outside: bool = False
 
 
 _handlers: dict[str, Handler] = {}
 
 
-def handler(kind: str, *, limit_s: float, tries: int) -> Callable[[Work], Work]:
+def handler(
+    kind: str, *, limit_s: float, tries: int, is_outside: bool = False
+) -> Callable[[Work], Work]:
     """Register the decorated function for jobs of this kind; the last one of a kind counts.
 
     Running a job twice must leave what running it once does: its worker may die at any point.
     """
 
     def register(work: Work) -> Work:
-        _handlers[kind] = Handler(work, limit_s, tries)
+        _handlers[kind] = Handler(work, limit_s, tries, is_outside)
         return work
 
     return register
@@ -84,9 +91,9 @@ def of(kind: str) -> Handler:
     return _handlers[kind]
 
 
-def kinds() -> tuple[str, ...]:
-    """The kinds that this process can run."""
-    return tuple(_handlers)
+def kinds(*, outside: bool = True) -> tuple[str, ...]:
+    """The kinds that this process can run; without those that wait for others if so asked."""
+    return tuple(kind for kind, each in _handlers.items() if outside or not each.is_outside)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

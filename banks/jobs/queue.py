@@ -130,26 +130,26 @@ class Claimed:
             raise LeaseLostError(f"{self.kind} {self.pk}")
 
 
-def due() -> QuerySet[Job]:
+def due(*, outside: bool = True) -> QuerySet[Job]:
     """Jobs that this process could run now: ready ones, and those whose worker let the lease end.
 
-    In no order.
+    In no order. Without those that wait for programs of others if so asked.
     """
     now = seams.now()
     ready = Q(state=Job.State.READY, run_at__lte=now)
     left = Q(state=Job.State.RUNNING, leased_until__lte=now)
-    return Job.objects.filter(ready | left, kind__in=handlers.kinds()).order_by()
+    return Job.objects.filter(ready | left, kind__in=handlers.kinds(outside=outside)).order_by()
 
 
-def claim() -> Claimed | None:
-    """The job that has waited longest, now ours; None when none is due.
+def claim(*, outside: bool = True) -> Claimed | None:
+    """The job that has waited longest, now ours; None when none is due. `outside` as for `due`.
 
     One whose worker died at its last try is dead then, and the next one is looked at.
     """
     # Looked at first without a transaction: on SQLite each one takes the only write lock there is.
-    while due().exists():
+    while due(outside=outside).exists():
         with transaction.atomic():
-            rows = due().order_by("run_at", "pk")
+            rows = due(outside=outside).order_by("run_at", "pk")
             if connection.features.has_select_for_update_skip_locked:
                 rows = rows.select_for_update(skip_locked=True)
             job = rows.first()

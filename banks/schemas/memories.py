@@ -1,5 +1,6 @@
 """Memories, their history, their tags."""
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, WithJsonSchema
@@ -123,24 +124,41 @@ _Item = Annotated[
 ]
 
 
+Home = Callable[[str | None], str | None]
+"""The bank that the memories of a session go to; None = the default one. Raises BankNotFound."""
+
+
 class BulkIn(Body):
     """Memories to save at once; a bad one is refused alone."""
 
     bank: BankField = None
     memories: list[_Item] = Field(max_length=BULK_MOST)
 
-    def drafts(self, bank: str) -> list[Draft | errors.DomainError]:
+    def first_session(self) -> str | None:
+        """The session that the first item names; it decides where all of them go."""
+        first = self.memories[0] if self.memories else None
+        named = first.get("session_id") if isinstance(first, dict) else None
+        return named if isinstance(named, str) else None
+
+    def drafts(self, bank: str, home: Home) -> list[Draft | errors.DomainError]:
         """Each item as a draft, or why it cannot be one."""
-        return [_item(each, bank) for each in self.memories]
+        expected = home(self.first_session())
+        return [_item(each, bank, lambda named: home(named) == expected) for each in self.memories]
 
 
-def _item(value: object, bank: str) -> Draft | errors.DomainError:
+def _item(
+    value: object, bank: str, fits: Callable[[str | None], bool]
+) -> Draft | errors.DomainError:
     try:
         item = SaveItem.model_validate(value)
+        together = item.bank == bank if item.bank is not None else fits(item.session_id)
     except ValidationError as error:
         return invalid(refusals(error))
-    if item.bank not in (None, bank):
-        return errors.Invalid("All memories of one call go into one bank.", loc="bank")
+    except errors.BankNotFound as error:
+        return error
+    if not together:
+        place = "session_id" if item.bank is None else "bank"
+        return errors.Invalid("All memories of one call go into one bank.", loc=place)
     return item.draft()
 
 

@@ -28,13 +28,15 @@ from banks.store.files import STAGE_PREFIX, TRASH, BankFolder, DataFolder
 
 DESCRIPTION_LENGTH = 500
 FORMAT = 1
+LOST = "The data folder holds none of the banks: mount it, or put their folders back."
 
 
 def create(principal: Principal, name: str, description: str = "") -> tuple[Bank, bool]:
     """The bank of this name and whether it was made now; an existing one is not changed.
 
     Its tree is made ready aside and appears in one step. The creator becomes its owner.
-    Raises Forbidden (may not create), NameTaken (a bank the caller cannot see), Invalid.
+    Raises Forbidden (may not create), NameTaken (a bank the caller cannot see), Invalid, StoreFault
+    (the data folder is lost: only the start of the server makes one).
     """
     if not principal.may_create_banks:
         raise errors.Forbidden("Creating banks needs an instance admin or banks:create.")
@@ -42,8 +44,6 @@ def create(principal: Principal, name: str, description: str = "") -> tuple[Bank
         names.bank_name(name)
         told = names.clean_line(redact.mask(description).text, "description", DESCRIPTION_LENGTH)
     data = seams.data_folder()
-    with store_errors():
-        data.make()
     sync.discover()
     with store_errors(), data.lock(sync.LOCK_TIMEOUT_S):
         existing = Bank.objects.filter(name=name).exclude(state=Bank.State.TRASHED).first()
@@ -56,6 +56,21 @@ def create(principal: Principal, name: str, description: str = "") -> tuple[Bank
     return bank, True
 
 
+def folder_trouble(data: DataFolder) -> str:
+    """Why no bank can be made here, as a sentence; "" when one can.
+
+    A folder that holds none of the banks that there are is taken for the place where a disk is not
+    mounted: a bank that is made there is out of sight once it is.
+    """
+    trouble = data.trouble()
+    if trouble:
+        return trouble
+    known = set(Bank.objects.filter(state=Bank.State.ACTIVE).values_list("name", flat=True))
+    with store_errors():
+        is_lost = bool(known) and known.isdisjoint(data.bank_names())
+    return LOST if is_lost else ""
+
+
 def make(
     principal: Principal,
     data: DataFolder,
@@ -64,9 +79,12 @@ def make(
 ) -> Bank:
     """A new bank whose folder `fill` makes ready aside, synced; it appears in one step.
 
-    Call it with the data folder's lock held. Raises NameTaken, and what `fill` raises: then the
-    half-made bank goes with the next `moves.heal`.
+    Call it with the data folder's lock held. Raises NameTaken, StoreFault (the folder is not that
+    of the banks), and what `fill` raises: then the half-made bank goes with the next `moves.heal`.
     """
+    trouble = folder_trouble(data)
+    if trouble:
+        raise errors.StoreFault(f"{trouble} Nothing was changed.")
     now, uid = seams.now(), uuid.uuid4().hex
     effect = Effect(action=Change.Action.CREATED, target=Change.Target.BANK, key=name)
     with transaction.atomic():

@@ -19,6 +19,7 @@ from banks.access import Principal, require_admin
 from banks.config import Config
 from banks.models import Bank, Configuration, Entry, SourceFile
 from banks.operations import store_errors
+from banks.services.banks import folder_trouble
 from banks.store import parse, tree
 from banks.store.errors import DiskFault, FolderMoved, StoreError
 from banks.store.files import BankFolder, DataFolder
@@ -57,7 +58,7 @@ def reread(principal: Principal) -> bool:
     """
     require_admin(principal)
     config.forget()
-    return not seams.data_folder().trouble()
+    return not folder_trouble(seams.data_folder())
 
 
 def _write(

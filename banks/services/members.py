@@ -28,6 +28,14 @@ def roles(principal: Principal) -> dict[str, Role]:
     return {bank.name: held[bank.pk] for bank in banks}
 
 
+def own(principal: Principal) -> dict[str, Role]:
+    """The memberships of the caller, by the bank's name: without what an instance admin may too."""
+    if principal.user_id is None:
+        return {}
+    rows = Membership.objects.filter(user_id=principal.user_id).values_list("bank__name", "role")
+    return {name: Role(role) for name, role in rows}
+
+
 def add(principal: Principal, bank: Bank, username: str, role: Role) -> None:
     """Make somebody a member who is none. Owners do that (the face opened the bank as one).
 

@@ -70,6 +70,22 @@ def change(
     return user
 
 
+def change_own_password(principal: Principal, old: str, new: str) -> User:
+    """Give the caller, a person, another password; their other sessions end with that.
+
+    Raises Forbidden for a token, Invalid at `old` when it is not theirs, else at `password`.
+    """
+    if principal.is_token or principal.user_id is None:
+        raise errors.Forbidden("Only a person has a password.")
+    with transaction.atomic():
+        user = User.objects.select_for_update().get(pk=principal.user_id)
+        if not user.check_password(old):
+            raise errors.Invalid("That is not your password now.", loc="old")
+        _set_password(user, new)
+        user.save(update_fields=["password"])
+    return user
+
+
 def _keep_an_admin(user_id: int) -> None:
     admins = User.objects.select_for_update().filter(is_superuser=True, is_active=True)
     if {user.pk for user in admins} == {user_id}:

@@ -17,10 +17,13 @@ SEEN_STEP = timedelta(hours=1)
 
 
 def key_of(principal: Principal, session_id: str) -> str:
-    """What a session is kept under: a hash of its owner and id. Raises Invalid for no id."""
+    """What a session is kept under: a hash of its owner and id. Raises Invalid for no id.
+
+    Tokens without an owner share their sessions, as those of one person do.
+    """
     if not session_id:
         raise errors.Invalid("Give the id of the session.", loc="session_id")
-    owner = f"token:{principal.token_id}" if principal.user_id is None else f"{principal.user_id}"
+    owner = "instance" if principal.user_id is None else f"{principal.user_id}"
     return hashlib.sha256(f"{owner}\0{session_id}".encode()).hexdigest()
 
 

@@ -76,7 +76,7 @@ def create(
 
     Raises Forbidden, BankNotFound, Invalid.
     """
-    if not principal.is_admin and owner_id != principal.user_id:
+    if not principal.is_instance_admin and owner_id != principal.user_id:
         raise errors.Forbidden("Tokens of others are made by an instance admin.")
     if not name.strip() or len(name) > NAME_LENGTH:
         raise errors.Invalid(f"A token's name has 1 to {NAME_LENGTH} characters.", loc="name")
@@ -143,7 +143,7 @@ def listed(principal: Principal) -> list[Token]:
 
 def _visible(principal: Principal) -> QuerySet[AccessToken]:
     rows = AccessToken.objects.all()
-    return rows if principal.is_admin else rows.filter(owner_id=principal.user_id)
+    return rows if principal.is_instance_admin else rows.filter(owner_id=principal.user_id)
 
 
 def _told(row: AccessToken) -> Token:

@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 
 from banks import errors, events, seams
 from banks.access import Principal, Role, Scope, require, roles_in, visible_banks
@@ -126,7 +126,7 @@ def change(principal: Principal, pk: int, patch: Patch) -> tuple[Hook, str | Non
 
     Raises ScopeMissing, WebhookNotFound, BankNotFound, Forbidden, AddressRefused, Invalid.
     """
-    row = _one(principal, pk)
+    _one(principal, pk)
     values: dict[str, Any] = {"owner_id": principal.user_id}
     banks: list[Bank] | None = None
     if patch.filter is not None:
@@ -136,12 +136,15 @@ def change(principal: Principal, pk: int, patch: Patch) -> tuple[Hook, str | Non
         address.accept(patch.url)
         values["url"] = patch.url
     secret = signing.new_secret() if patch.new_secret else None
-    if secret is not None:
-        until = seams.now() + ROTATION
-        values |= {"secret": secret, "old_secret": row.secret, "old_secret_until": until}
     if patch.active is not None:
         values |= {"active": patch.active, "failures": 0, "disabled_reason": ""}
     with transaction.atomic():
+        # Under the lock once more: somebody else may have changed it, or ended it, meanwhile.
+        Webhook.objects.select_for_update().filter(pk=pk).first()
+        row = _one(principal, pk)
+        if secret is not None:
+            until = seams.now() + ROTATION
+            values |= {"secret": secret, "old_secret": row.secret, "old_secret_until": until}
         Webhook.objects.filter(pk=row.pk).update(**values)
         row.refresh_from_db()
         if patch.filter is not None:
@@ -161,9 +164,10 @@ def deliveries(
 ) -> tuple[list[Sent], int | None]:
     """Deliveries of the last 14 days, newest first, at most 200; and where the next page begins.
 
-    Raises ScopeMissing, WebhookNotFound.
+    Those of banks that the caller does not maintain are left out: a webhook that told of other
+    banks before keeps what it said. Raises ScopeMissing, WebhookNotFound.
     """
-    rows = Delivery.objects.filter(webhook=_one(principal, pk)).select_related("bank")
+    rows = _readable(principal, _one(principal, pk)).select_related("bank")
     if before is not None:
         rows = rows.filter(pk__lt=before)
     limit = max(1, min(limit, PAGE_MOST))
@@ -178,7 +182,7 @@ def redeliver(principal: Principal, pk: int, delivery_id: int) -> Sent:
     Raises ScopeMissing, WebhookNotFound, NotFound, DeliveryPending, Conflict (it is turned off).
     """
     hook = _one(principal, pk)
-    old = Delivery.objects.filter(webhook=hook, pk=_id(delivery_id)).first()
+    old = _readable(principal, hook).filter(pk=_id(delivery_id)).first()
     if old is None:
         raise errors.NotFound("There is no delivery of that id: they are kept for 14 days.")
     if old.event_type == delivery.TEST:
@@ -261,6 +265,15 @@ def _one(principal: Principal, pk: int) -> Webhook:
         if row.pk == pk:
             return row
     raise errors.WebhookNotFound
+
+
+def _readable(principal: Principal, hook: Webhook) -> QuerySet[Delivery]:
+    """Its tests, and its deliveries of the banks that the caller maintains now."""
+    rows = Delivery.objects.filter(webhook=hook)
+    told = Bank.objects.filter(pk__in=rows.order_by().values("bank"))
+    roles = roles_in(principal, told)
+    banks = [key for key, role in roles.items() if role >= Role.MAINTAINER]
+    return rows.filter(Q(bank=None) | Q(bank__in=banks))
 
 
 def _id(number: int) -> int:

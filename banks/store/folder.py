@@ -131,10 +131,10 @@ class BankFolder:
                 yield piece
                 place += len(piece)
 
-    def logs(self) -> list[str]:
+    def logs(self, folders: Iterable[str] = HISTORY_FOLDERS) -> list[str]:
         """Sorted paths of the logs of earlier revisions that are there; none without a folder."""
         with self._top() as top, d.faults(certain=True):
-            return history_logs(self._disk, top)
+            return history_logs(self._disk, top, folders)
 
     def history(self, path: str) -> bytes:
         """The bytes of a log; empty when there is none."""

@@ -5,6 +5,7 @@ It only lists and asks for the state of names; `folder` is its one caller.
 
 import itertools
 import stat
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,7 +18,7 @@ from banks.store.errors import FileMissing, NotAFile
 
 DEEPEST = 8
 
-HISTORY_FOLDERS = (tree.HISTORY_FOLDER, f"{tree.HISTORY_FOLDER}/{tree.RULES_FOLDER}")
+HISTORY_FOLDERS = (tree.HISTORY_FOLDER, tree.RULE_HISTORIES)
 _OURS = "ours"
 _LOST_RULE = "lost_rule"
 _PASSED_OVER = frozenset({"name", "dropping"})
@@ -107,11 +108,11 @@ def _place_by_name(path: str) -> str:
     return _LOST_RULE if is_lost_rule else ""
 
 
-def history_logs(disk: Disk, top: int) -> list[str]:
+def history_logs(disk: Disk, top: int, folders: Iterable[str] = HISTORY_FOLDERS) -> list[str]:
     """Sorted paths of the logs below the open folder of a bank: plain files with such a name.
     Raises OSError."""
     found = []
-    for folder in HISTORY_FOLDERS:
+    for folder in folders:
         # Not made yet, or no folder of ours: then there are no logs of ours in it.
         with (
             suppress(FileMissing, NotAFile),

@@ -18,6 +18,7 @@ ROUTER = "index.md"
 BANK_FILE = "bank.yaml"
 RULES_FOLDER = "rules"
 HISTORY_FOLDER = ".history"
+RULE_HISTORIES = f"{HISTORY_FOLDER}/{RULES_FOLDER}"
 EPISODIC_FOLDER = "episodic_memory"
 SEMANTIC_FOLDER = "semantic_memory"
 PROCEDURAL_FOLDER = "procedural_memory"
@@ -32,7 +33,7 @@ SEED_FOLDERS: tuple[str, ...] = (
     SEMANTIC_FOLDER,
     PROCEDURAL_FOLDER,
     HISTORY_FOLDER,
-    f"{HISTORY_FOLDER}/{RULES_FOLDER}",
+    RULE_HISTORIES,
 )
 
 _TABLE = "| File | Description | Tags | Updated |\n| --- | --- | --- | --- |\n"
@@ -186,7 +187,12 @@ def history_path(entry_id: str) -> str:
 
 def rule_history_path(name: str) -> str:
     """Where earlier texts of an injected rule are. Raises InvalidName."""
-    return f"{HISTORY_FOLDER}/{RULES_FOLDER}/{names.rule_name(name)}{_HISTORY_SUFFIX}"
+    return f"{RULE_HISTORIES}/{names.rule_name(name)}{_HISTORY_SUFFIX}"
+
+
+def rule_of_log(path: str) -> str:
+    """The name of the rule that a `rule_history_path` is of."""
+    return path.rpartition("/")[2].removesuffix(_HISTORY_SUFFIX)
 
 
 def is_history_file(path: str) -> bool:

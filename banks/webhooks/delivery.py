@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 IN_ORDER, ALONE = "webhook", "webhook-alone"
 TEST = "test"
+BROKE = "The call failed on this side: the log of the server says why."
 TRIES = 8
 FAILURES_IN_A_ROW = 10
 """So many attempts without a success, and the webhook is turned off."""
@@ -31,14 +32,17 @@ PAUSES_S = (5.0, 60.0, 5 * 60.0, 30 * 60.0, 2 * 3_600.0, 6 * 3_600.0, 14 * 3_600
 
 PENDING = (Delivery.State.WAITING, Delivery.State.RETRYING)
 _STEP_S = 2 * sending.TOTAL_S
+_TURN = timedelta(seconds=2)
+"""After so long a webhook whose queue is not empty lets others go first."""
+
 _JOB_TRIES = 8
 _GONE = 410
 
 
 def register() -> None:
     """Let the worker run these jobs."""
-    jobs.handler(IN_ORDER, limit_s=_STEP_S, tries=_JOB_TRIES)(_send_in_order)
-    jobs.handler(ALONE, limit_s=_STEP_S, tries=_JOB_TRIES)(_send_alone)
+    for kind, work in ((IN_ORDER, _send_in_order), (ALONE, _send_alone)):
+        jobs.handler(kind, limit_s=_STEP_S, tries=_JOB_TRIES, is_outside=True)(work)
 
 
 def owner_of(webhook: Webhook) -> Principal | None:
@@ -68,7 +72,9 @@ def start_alone(delivery: Delivery) -> None:
 
 
 def _send_in_order(running: Running) -> datetime | None:
-    """Send what waits, oldest first, until it is all sent or one has to be tried again later."""
+    """Send what waits, oldest first, until it is all sent, one has to be tried again later, or its
+    turn is over: then it goes on behind all others that are due."""
+    ends_at = seams.now() + _TURN
     while True:
         webhook = Webhook.objects.filter(pk=running.payload["webhook"], active=True).first()
         if webhook is None:
@@ -79,7 +85,7 @@ def _send_in_order(running: Running) -> datetime | None:
             return None
         if delivery.next_try_at > seams.now():
             return delivery.next_try_at
-        if running.stopping:
+        if running.stopping or seams.now() >= ends_at:
             return seams.now()
         running.extend()
         attempt(webhook, delivery)
@@ -105,7 +111,20 @@ def attempt(webhook: Webhook, delivery: Delivery) -> None:
         refused = Answer(error="Its owner may not read this bank any more.")
         _record(webhook, delivery, refused, {}, given_up=True)
         return
-    body = delivery.body.encode()
+    headers: dict[str, str] = {}
+    try:
+        body = delivery.body.encode()
+        headers = _headers(webhook, delivery, body)
+        answer = sending.post(webhook.url, body, headers)
+    except Exception:
+        # Whatever a receiver makes us stumble over is a failed attempt like any other: one that is
+        # not recorded would be made for ever, with all later deliveries behind it.
+        logger.exception("webhook call broke webhook=%d delivery=%d", webhook.pk, delivery.pk)
+        answer = Answer(error=BROKE)
+    _record(webhook, delivery, answer, headers, given_up=False)
+
+
+def _headers(webhook: Webhook, delivery: Delivery, body: bytes) -> dict[str, str]:
     now = seams.now()
     by = [webhook.secret]
     if webhook.old_secret and webhook.old_secret_until and now < webhook.old_secret_until:
@@ -113,8 +132,7 @@ def attempt(webhook: Webhook, delivery: Delivery) -> None:
     headers = signing.headers(delivery.event_id, int(now.timestamp()), body, by=by)
     headers["Content-Type"] = "application/json"
     headers["X-Memory-Event"] = delivery.event_type.partition(".")[0]
-    answer = sending.post(webhook.url, body, headers)
-    _record(webhook, delivery, answer, headers, given_up=False)
+    return headers
 
 
 def _may_read(webhook: Webhook, delivery: Delivery) -> bool:

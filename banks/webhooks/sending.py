@@ -218,7 +218,8 @@ def _retry_after_s(value: str) -> float | None:
         return min(float(value), MOST_RETRY_AFTER_S)
     try:
         at = parsedate_to_datetime(value)
-    except ValueError:
-        return None
-    at = at if at.tzinfo else at.replace(tzinfo=UTC)
-    return min(max((at - seams.now()).total_seconds(), 0.0), MOST_RETRY_AFTER_S)
+        at = at if at.tzinfo else at.replace(tzinfo=UTC)
+        left_s = (at - seams.now()).total_seconds()
+    except (ValueError, OverflowError):
+        return None  # no date, or numbers that are too large for one
+    return min(max(left_s, 0.0), MOST_RETRY_AFTER_S)

@@ -11,10 +11,12 @@ from banks.access import AGENT_SCOPES, Role, Scope
 from banks.models import Bank
 from banks.services import tokens
 from banks.services.drafts import REASON_LENGTH
+from memoryconsole.console import rule_form
 from memoryconsole.console.forms import PASSWORD_LENGTH, USERNAME_LENGTH, Form, plain
 
 ROLES = [(role.value, role.name.lower()) for role in Role]
 RULE_ROWS = 24
+RULE_NAME_HINT = rule_form.RuleForm.base_fields["name"].help_text
 
 
 def _active_banks() -> "forms.ModelChoiceField[Bank]":
@@ -84,7 +86,7 @@ class NewRuleForm(SeenForm):
     fields_of_core: ClassVar[dict[str, str]] = {"content": "text"}
 
     bank = _active_banks()
-    name = forms.CharField(help_text="Small letters, digits and -: the name of its file.")
+    name = forms.CharField(help_text=RULE_NAME_HINT)
     text = RuleForm.base_fields["text"]
     reason = RuleForm.base_fields["reason"]
 

@@ -17,6 +17,7 @@ from memoryconsole.admin.through_services import Context, ThroughServices
 from memoryconsole.console.context import person
 from memoryconsole.console.forms import plain
 from memoryconsole.console.telling import tell_masked
+from recall.services import rule_size
 
 
 class BankAdmin(ThroughServices):
@@ -136,9 +137,8 @@ class RuleAdmin(ThroughServices):
 
     @admin.display(description="characters", ordering="characters")
     def size(self, row: Any) -> int:
-        """How long it is."""
-        characters: int = row.characters
-        return characters
+        """How long it is, as its budget counts."""
+        return rule_size(queries.plain(row.content))
 
     def bank_of(self, row: Rule) -> Bank:
         """The bank that it is put into every prompt of."""

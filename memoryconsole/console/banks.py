@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 from banks import errors, news, queries
-from banks.access import Principal, Role
+from banks.access import Principal
 from banks.queries import LastChange, Summary
 from banks.services import members, opening
 from banks.store import names
 from banks.store.errors import InvalidName
+from memoryconsole.console.context import role_name
 
 FILTER_FROM = 16
 """With so many banks there is a box to filter them."""
@@ -18,13 +19,8 @@ class Row:
     """One bank in the list. `last` None = its journal is empty."""
 
     summary: Summary
-    role: Role
+    role_name: str
     last: LastChange | None
-
-    @property
-    def role_name(self) -> str:
-        """The role in a word."""
-        return self.role.name.lower()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +57,15 @@ def listed(principal: Principal, words: str) -> Listed:
     except errors.Unavailable as error:
         found, fault = queries.summaries(principal), error.message
     roles, last = members.roles(principal), news.last_changes(principal)
+    own = members.own(principal) if principal.is_admin else roles
     wanted = words.casefold().strip()
     return Listed(
         rows=[
-            Row(summary=each, role=roles[each.name], last=last.get(each.name))
+            Row(
+                summary=each,
+                role_name=role_name(roles[each.name], own.get(each.name)),
+                last=last.get(each.name),
+            )
             for each in found
             if each.name in roles and wanted in f"{each.name}\n{each.description}".casefold()
         ],

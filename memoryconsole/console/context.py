@@ -33,10 +33,11 @@ class Place:
     """A bank as one person sees it. `may_write`, `may_set_rules`: the role reaches for memories,
     for rules, and the bank takes writes. `may_accept`: its hold can be ended by taking what is on
     disk, and the role reaches for that. `may_manage`: it reaches for roles of others. `owners` can
-    give a reader another role; to others they are not told here."""
+    give another role to somebody below a maintainer; to others they are not told here."""
 
     summary: queries.Summary
     role: Role
+    role_name: str
     may_write: bool
     may_set_rules: bool
     may_manage: bool
@@ -54,14 +55,19 @@ class Place:
         return self.summary.name
 
     @property
-    def role_name(self) -> str:
-        """The role in a word."""
-        return self.role.name.lower()
-
-    @property
     def is_reader(self) -> bool:
         """Whether this person can only read here."""
         return self.role is Role.VIEWER
+
+    @property
+    def is_below_maintainer(self) -> bool:
+        """Whether this person can only read the rules here."""
+        return self.role < Role.MAINTAINER
+
+
+def role_name(role: Role, own: Role | None) -> str:
+    """The role in a word; `own`: the one as a member, where an instance admin reaches further."""
+    return role.name.lower() if role is own else "instance admin"
 
 
 def person(request: HttpRequest) -> Principal:
@@ -77,14 +83,16 @@ def place(principal: Principal, name: str) -> Place:
     may = access.can(principal, bank, Role.EDITOR, Scope.MEMORY_WRITE)
     may_set_rules = access.can(principal, bank, Role.MAINTAINER, Scope.RULES_WRITE)
     takes_writes = not (summary.hold or findings.disk_trouble())
+    own = members.own(principal).get(name) if principal.is_admin else role
     return Place(
         summary,
         role,
+        role_name(role, own),
         may_write=may and takes_writes,
         may_set_rules=may_set_rules and takes_writes,
         may_accept=role is Role.OWNER and opening.can_be_accepted(summary.hold),
         may_manage=access.can(principal, bank, Role.OWNER, Scope.ADMIN),
-        owners=tuple(members.owners(bank)) if role is Role.VIEWER else (),
+        owners=tuple(members.owners(bank)) if role < Role.MAINTAINER else (),
     )
 
 
@@ -104,6 +112,7 @@ def page(
 ) -> HttpResponse:
     """A page within the frame, or the one of its `parts` that htmx asked for: see `htmx.part`."""
     principal = person(request)
+    match = request.resolver_match
     common = {"here": htmx.here(request), "is_admin": principal.is_admin} | values
     part = htmx.part(request, parts or {})
     if part:
@@ -117,6 +126,7 @@ def page(
             "disk_trouble": trouble,
             "may_create_banks": principal.may_create_banks and not trouble,
             "reader": request.user.get_username(),
+            "about_rules": match is not None and "rule" in (match.url_name or ""),
         }
         response = render(request, template, frame | common, status=status)
     patch_vary_headers(response, ("HX-Request", "HX-Target"))

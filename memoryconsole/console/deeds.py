@@ -1,6 +1,6 @@
 """What the audit log shows: deeds in words, with links to what they were about."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
@@ -11,6 +11,8 @@ from banks import access, audit, queries
 from banks.access import Principal, Role
 from banks.audit import Deed, Touch
 from banks.queries import Memory
+from banks.revisions import rules_with_past
+from memoryconsole.console.timeline import as_in_left_out
 
 PAGE = 50
 SHOWN = 3
@@ -23,15 +25,15 @@ _ACTS = {
     "save": ("saved", _MEMORY),
     "save many": ("saved", _MEMORIES),
     "update": ("changed", _MEMORY),
-    "revert": ("brought back an earlier text of", _MEMORY),
-    "pin": ("pinned or unpinned", _MEMORY),
-    "pin many": ("pinned or unpinned", _MEMORIES),
+    "revert": ("brought back an earlier state of", _MEMORY),
+    "pin": ("changed the pin of", _MEMORY),
+    "pin many": ("changed the pins of", _MEMORIES),
     "delete": ("deleted", _MEMORY),
     "delete many": ("deleted", _MEMORIES),
     "supersede": ("replaced", _MEMORY),
     "restore": ("restored", _MEMORY),
     "set rule": ("changed", _RULE),
-    "revert rule": ("brought back an earlier text of", _RULE),
+    "revert rule": ("brought back an earlier state of", _RULE),
     "undo": ("undid a change of", ""),
     "import": ("imported", _MEMORIES),
     "describe": ("described", _BANK),
@@ -42,8 +44,12 @@ _ACTS = {
 }
 """The verb of an operation and what it is about; `{}` is a number."""
 
+_PINS, _REVERTS = ("pin", "pin many"), ("revert", "revert rule")
+_ONE = {"entry": _MEMORY, "rule": _RULE, "bank": _BANK}
+_MANY = {"entry": _MEMORIES, "rule": "{} rules", "bank": "{} banks"}
+
 _FOUND = {
-    "created": "new",
+    "created": "added",
     "updated": "changed",
     "superseded": "replaced",
     "deleted": "deleted",
@@ -140,7 +146,10 @@ class Line:
 
     @property
     def reason(self) -> str:
-        """Why, as it was given; that it was found in the files is told otherwise."""
+        """Why, as it was given; that it was found in the files, or which earlier state came back,
+        is told otherwise."""
+        if self.deed.act in _REVERTS:
+            return as_in_left_out(self.deed.reason)
         return "" if self.deed.reason == audit.FOUND else self.deed.reason
 
     @property
@@ -182,10 +191,10 @@ def log(principal: Principal, wanted: Wanted) -> Log:
         after=wanted.after or None,
         limit=PAGE,
     )
-    named = _named(principal, page.deeds)
+    named, rules = _named(principal, page.deeds), _rules(principal, page.deeds)
     return Log(
         wanted=wanted,
-        lines=[_line(deed, named, wanted) for deed in page.deeds],
+        lines=[_line(deed, named, rules, wanted) for deed in page.deeds],
         banks=[each.name for each in queries.summaries(principal)],
         older=replace(wanted, after=page.next_cursor).query_string if page.next_cursor else "",
     )
@@ -205,39 +214,97 @@ def _named(principal: Principal, deeds: Iterable[Deed]) -> dict[tuple[str, str],
     return found
 
 
-def _line(deed: Deed, named: Mapping[tuple[str, str], Memory], wanted: Wanted) -> Line:
-    verb, what = _words(deed)
-    targets = [_target(deed, each, named.get((deed.bank, each.key))) for each in deed.changes]
+def _rules(principal: Principal, deeds: Iterable[Deed]) -> set[tuple[str, str]]:
+    """The rules that have a page, removed ones too, of the banks whose rules are named."""
+    found: set[tuple[str, str]] = set()
+    for name in {each.bank for each in deeds if any(_is_rule(touch) for touch in each.changes)}:
+        bank = access.bank_for(principal, name, Role.VIEWER)
+        there = {rule.name for rule in queries.rules(bank)} | rules_with_past(bank)
+        found |= {(name, each) for each in there}
+    return found
+
+
+def _is_rule(touch: Touch) -> bool:
+    return touch.target == "rule"
+
+
+def _line(
+    deed: Deed,
+    named: Mapping[tuple[str, str], Memory],
+    rules: Set[tuple[str, str]],
+    wanted: Wanted,
+) -> Line:
+    memories = {each.key: named.get((deed.bank, each.key)) for each in deed.changes}
+    verb, what = _words(deed, memories)
+    targets = [
+        _target(deed, each, memories[each.key], has_page=(deed.bank, each.key) in rules)
+        for each in deed.changes
+    ]
     return Line(deed, verb, what, targets, replace(wanted, who=deed.actor, after=""))
 
 
-def _words(deed: Deed) -> tuple[str, str]:
-    """Verb and object. What was found on disk has no verb of its own."""
+def _words(deed: Deed, memories: Mapping[str, Memory | None]) -> tuple[str, str]:
+    """Verb and object."""
     first = deed.changes[0]
     if not deed.uid:
-        found = _FOUND.get(first.action, first.action)
-        return found if deed.count == 1 else f"{deed.count:,} changes", ""
+        return _found(deed)
     verb, what = _ACTS.get(deed.act, (deed.act, ""))
-    if deed.act == "save" and first.version_before:
-        verb = "stated again"
+    if deed.act == "save" and deed.count == 1:
+        verb = {"updated": "confirmed", "restored": "restored"}.get(first.action, verb)
+    if deed.act in _PINS:
+        verb = next((word for touch in deed.changes if (word := _pinned(touch, memories))), verb)
     if deed.act == "set rule":
-        verb = "wrote" if not first.version_before else verb
-        verb = "removed" if not first.version_after else verb
+        verb = _rule_act(first)
     if deed.act in ("undo", "import") and deed.count == 1:
-        what = _RULE if first.target == "rule" else _MEMORY
+        what = _ONE[first.target]
     elif deed.act == "undo":
-        what = f"{deed.count:,} things"
+        what = "{} things"
     return verb, what.format(f"{deed.count:,}")
 
 
-def _target(deed: Deed, touch: Touch, memory: Memory | None) -> Target:
+def _found(deed: Deed) -> tuple[str, str]:
+    """What was found in the files, by who did it: a bank that somebody imported is new in all."""
+    acts = {_act(each) for each in deed.changes}
+    verb = acts.pop() if len(acts) == 1 else "changed"
+    kinds = {each.target for each in deed.changes}
+    if deed.actor != audit.BY_HAND and all(not each.version_before for each in deed.changes):
+        verb = "imported"
+    if deed.count == 1:
+        return verb, _ONE[deed.changes[0].target]
+    what = _MANY[kinds.pop()] if len(kinds) == 1 else "{} memories and rules"
+    return verb, what.format(f"{deed.count:,}")
+
+
+def _act(touch: Touch) -> str:
+    return _rule_act(touch) if _is_rule(touch) else _FOUND.get(touch.action, touch.action)
+
+
+def _rule_act(touch: Touch) -> str:
+    if not touch.version_before:
+        return "wrote"
+    return "changed" if touch.version_after else "removed"
+
+
+def _pinned(touch: Touch, memories: Mapping[str, Memory | None]) -> str:
+    """Which it was, as far as the memory as it is now tells: it is what the deed made of it, or
+    what it was before."""
+    memory = memories.get(touch.key)
+    if memory is None or memory.version not in (touch.version_before, touch.version_after):
+        return ""
+    became = memory.pinned == (memory.version == touch.version_after)
+    return "pinned" if became else "unpinned"
+
+
+def _target(deed: Deed, touch: Touch, memory: Memory | None, *, has_page: bool) -> Target:
     if touch.target == "entry":
         address = reverse("memory", args=[deed.bank, touch.key])
-    elif touch.target == "rule":
-        address = reverse("rule", args=[deed.bank, touch.key]) if touch.version_after else ""
+    elif _is_rule(touch):
+        address = reverse("rule", args=[deed.bank, touch.key]) if has_page else ""
     else:
         address = reverse("memories", args=[deed.bank])
-    is_mixed = len({each.action for each in deed.changes}) > 1
-    became = _FOUND.get(touch.action, touch.action) if is_mixed else ""
+    is_mixed = len({(each.target, _act(each)) for each in deed.changes}) > 1
+    became = ""
+    if is_mixed:
+        became = f"{_act(touch)} the rule" if _is_rule(touch) else _act(touch)
     name = (memory.title or memory.summary) if memory else ""
     return Target(touch.key, address, name or "", became)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 MOST_WORDS = 1_500
+MOST_COMPARED = 2_000
 SHOWN_AROUND = 60
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
@@ -40,8 +41,7 @@ def pieces(before: str, after: str) -> list[Piece]:
     """
     old, new = tokens(before, after)
     found: list[Piece] = []
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+    for tag, i1, i2, j1, j2 in opcodes(old, new):
         if tag == "equal":
             found.append(Piece("same", "".join(old[i1:i2])))
             continue
@@ -62,6 +62,28 @@ def _cut(piece: Piece, *, first: bool, last: bool) -> Piece:
     head = "" if first else piece.text[:SHOWN_AROUND] + " "
     tail = "" if last else " " + piece.text[-SHOWN_AROUND:]
     return Piece("same", f"{head}…{tail}")
+
+
+def opcodes(old: Sequence[str], new: Sequence[str]) -> Sequence[tuple[str, int, int, int, int]]:
+    """What leads from one sequence to the other, as `difflib` says it: `equal`, `replace`, `delete`
+    or `insert`, with the places in both. Of two long ones only what they begin and end with is
+    found to be equal: comparing each line with all that are like it takes their product."""
+    if max(len(old), len(new)) <= MOST_COMPARED:
+        return difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    most = min(len(old), len(new))
+    head = next((n for n in range(most) if old[n] != new[n]), most)
+    tail = next((n for n in range(most - head) if old[-n - 1] != new[-n - 1]), most - head)
+    i, j = len(old) - tail, len(new) - tail
+    kind = "replace" if i > head and j > head else "delete" if i > head else "insert"
+    return [
+        each
+        for each in (
+            ("equal", 0, head, 0, head),
+            (kind, head, i, head, j),
+            ("equal", i, len(old), j, len(new)),
+        )
+        if each[1] < each[2] or each[3] < each[4]
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +110,7 @@ def lines(before: str, after: str) -> list[Line]:
     left out."""
     old, new = before.split("\n"), after.split("\n")
     found: list[Line] = []
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+    for tag, i1, i2, j1, j2 in opcodes(old, new):
         if tag == "equal":
             same = [_same(i1 + n, j1 + n, old[i1 + n]) for n in range(i2 - i1)]
             found += _folded(same, first=i1 == 0, last=i2 == len(old))

@@ -39,6 +39,8 @@ CATEGORIES = [
 ]
 PROCEDURE = Category.PROCEDURE.value
 PROCEDURE_ROWS = 16
+MET = "met"
+"""What the fields of a merge begin with that say what was typed first."""
 TRUST = [
     (Trust.HIGH.value, "Stated"),
     (Trust.MEDIUM.value, "Extracted"),
@@ -141,6 +143,39 @@ class SetupForm(SignInForm):
                 validate_password(cleaned["password"], User(username=cleaned.get("username", "")))
             except ValidationError as error:
                 self.add_error("password", error)
+        return cleaned
+
+
+class PasswordForm(Form):
+    """Another password for oneself. Whether it is good enough, the core decides."""
+
+    retry_after_s = 0
+
+    old = forms.CharField(
+        label="Your password now",
+        max_length=PASSWORD_LENGTH,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+    password = forms.CharField(
+        label="New password",
+        max_length=PASSWORD_LENGTH,
+        strip=False,
+        help_text="At least 10 characters. A sentence is a good one.",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+    again = forms.CharField(
+        label="The new password again",
+        max_length=PASSWORD_LENGTH,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Both new passwords are the same."""
+        cleaned = super().clean() or {}
+        if "again" in cleaned and cleaned.get("password") != cleaned["again"]:
+            self.add_error("again", "The two passwords differ.")
         return cleaned
 
 
@@ -256,6 +291,12 @@ class EditMemoryForm(WordsForm):
         choices=TRUST, label="Confidence", help_text="How it came to be known."
     )
     base = forms.CharField(widget=forms.HiddenInput, max_length=64)
+
+    @classmethod
+    def met(cls, data: QueryDict) -> Self | None:
+        """What was typed before a merge, when the form sent is that of one."""
+        form = cls(data, prefix=MET) if f"{MET}-base" in data else None
+        return form if form is not None and form.is_valid() else None
 
     @classmethod
     def of(cls, memory: Memory) -> Self:

@@ -22,6 +22,7 @@ class State(StrEnum):
     BROKEN = "Not well"
     ADVICE = "Worth a look"
     UNKNOWN = "Could not be checked"
+    LATER = "Not available yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,15 +126,9 @@ WORDS = {
         "One that was turned off is told nothing.",
         "See its deliveries, make the receiver work, then turn it on again.",
     ),
-    "model": Words(
-        "Model for learning",
-        "Agents remember only what they save themselves.",
-        "Name a model in the configuration, or switch learning off.",
-    ),
+    "model": Words("Model for learning", "Agents remember only what they save themselves."),
     "embedder": Words(
-        "Model for meaning",
-        "A memory in other words than the question may not be found.",
-        "Name one in the configuration, or switch meaning off.",
+        "Model for meaning", "A memory in other words than the question may not be found."
     ),
     "configuration": Words(
         "Configuration",
@@ -142,6 +137,9 @@ WORDS = {
     ),
     "index size": Words("Size of the search index", "It takes room.", "Make it small:", "reindex"),
 }
+
+LATER = frozenset({"model", "embedder"})
+"""Checks of what cannot be set up yet: there is nothing that somebody could do about them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +183,7 @@ class Shown:
     @property
     def is_fine(self) -> bool:
         """Whether nothing has to be done."""
-        return self.state is State.FINE
+        return self.state in (State.FINE, State.LATER)
 
     @property
     def kind(self) -> str:
@@ -214,13 +212,18 @@ class Health:
             told.append(f"{broken} of {len(self.checks)} checks found something wrong.")
         if unknown:
             told.append(f"{unknown} could not be made.")
-        return " ".join(told) or f"All is well: {len(self.checks)} checks."
+        if told:
+            return " ".join(told)
+        advice = self._count(State.ADVICE)
+        if advice:
+            return f"Nothing is wrong; {advice} thing{'' if advice == 1 else 's'} worth a look."
+        return f"All is well: {len(self.checks)} checks."
 
     def _count(self, state: State) -> int:
         return sum(check.state is state for check in self.checks)
 
 
-_ORDER = [State.BROKEN, State.UNKNOWN, State.ADVICE, State.FINE]
+_ORDER = [State.BROKEN, State.UNKNOWN, State.ADVICE, State.FINE, State.LATER]
 
 
 def health(principal: Principal, *, whole: bool) -> Health:
@@ -236,11 +239,12 @@ def health(principal: Principal, *, whole: bool) -> Health:
 
 
 def _shown(principal: Principal, check: Check, held: list[Held]) -> Shown:
+    state, words = _state(check), WORDS.get(check.name, Words(check.name.capitalize()))
     return Shown(
         key=check.name.replace(" ", "-"),
-        state=_state(check),
-        words=WORDS.get(check.name, Words(check.name.capitalize())),
-        said=check.detail,
+        state=state,
+        words=words,
+        said=words.suffers if state is State.LATER else check.detail,
         spots=_spots(principal, check.findings[:SHOWN]),
         found=len(check.findings),
         held=held if check.name == "holds" else [],
@@ -252,6 +256,8 @@ def _state(check: Check) -> State:
         return State.UNKNOWN
     if check.ok:
         return State.FINE
+    if check.name in LATER:
+        return State.LATER
     return State.BROKEN if check.required else State.ADVICE
 
 

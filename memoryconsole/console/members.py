@@ -12,8 +12,11 @@ from memoryconsole.console.context import Place, place
 from memoryconsole.console.forms import USERNAME_LENGTH, Form
 
 ROLES = [(role.name.lower(), role.name.lower()) for role in Role]
+NOBODY = "There is no person of that name. Capital and small letters count."
+"""It is said of every name that is not exactly one: owners of a bank may not search for people."""
+
 MEANINGS = (
-    (Role.VIEWER, "reads, searches, and sees what agents get"),
+    (Role.VIEWER, "reads and searches"),
     (Role.EDITOR, "also adds, edits, pins, deletes and restores memories"),
     (Role.MAINTAINER, "also writes rules, which every conversation of agents begins with"),
     (Role.OWNER, "also decides who belongs to the bank"),
@@ -34,7 +37,7 @@ class MemberForm(Form):
     username = forms.CharField(
         label="Name",
         max_length=USERNAME_LENGTH,
-        help_text="As it is typed when signing in.",
+        help_text="As it is typed when signing in; capitals count.",
         widget=forms.TextInput(
             attrs={"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
         ),
@@ -49,7 +52,7 @@ class MemberForm(Form):
             try:
                 members.add(principal, bank, typed["username"], role_of(typed["role"]))
             except errors.NotFound as error:
-                raise errors.Invalid(error.message, loc="username") from error
+                raise errors.Invalid(NOBODY, loc="username") from error
             return True
 
         return bool(self.attempt(add))

@@ -7,11 +7,12 @@ marks that nobody can overlook.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+from difflib import Match
 
-from memoryconsole.console.diff import Piece, pieces, tokens
+from memoryconsole.console.diff import Piece, opcodes, pieces, tokens
 
 NOTHING = "(nothing)"
+_MARKS = ("[yours: ", "[theirs: ")
 _ANCHOR = re.compile(r"\w|\n")
 
 
@@ -26,6 +27,12 @@ class Merged:
     def is_clean(self) -> bool:
         """Whether nothing has to be decided by hand."""
         return not self.clashes
+
+    def undecided(self, text: str) -> int:
+        """In how many places of a text that was made of this one both still stand. Such marks that
+        one of the edits brought along count as words."""
+        more = (text.count(mark) - self.text.count(mark) for mark in _MARKS)
+        return max(0, self.clashes + max(more)) if self.clashes else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +78,18 @@ def merge(was: str, mine: str, theirs: str, *, by_lines: bool = False) -> Merged
     return Merged("".join(parts), clashes)
 
 
+def _blocks(base: Sequence[str], other: Sequence[str]) -> list[Match]:
+    """The runs that both have, in order, and one of no length at the end."""
+    same = [Match(i, j, to - i) for tag, i, to, j, _ in opcodes(base, other) if tag == "equal"]
+    return [*same, Match(len(base), len(other), 0)]
+
+
 def _kept_by_both(
     base: Sequence[str], mine: Sequence[str], theirs: Sequence[str]
 ) -> Iterator[tuple[int, int, int, int]]:
     """The runs of `base` that both sides have: where they are in each, and how long. The last one
     is the end. A space or a sign alone ties nothing: words on both sides are one place."""
-    left = SequenceMatcher(None, base, mine, autojunk=False).get_matching_blocks()
-    right = SequenceMatcher(None, base, theirs, autojunk=False).get_matching_blocks()
+    left, right = _blocks(base, mine), _blocks(base, theirs)
     i = j = 0
     while i < len(left) and j < len(right):
         one, other = left[i], right[j]
@@ -101,7 +113,8 @@ def _marked(mine: list[str], theirs: list[str]) -> list[str]:
     around = yours if yours.strip() else other
     inner = around.strip()
     first, last = around.split(inner, 1) if inner else (around, "")
-    marks = f"[yours: {yours.strip() or NOTHING}] [theirs: {other.strip() or NOTHING}]"
+    ours, others = (f"{each.strip() or NOTHING}]" for each in (yours, other))
+    marks = f"{_MARKS[0]}{ours} {_MARKS[1]}{others}"
     return [*before, first, marks, last, *after]
 
 
@@ -109,6 +122,15 @@ def _alike(one: list[str], other: list[str]) -> int:
     """With how many tokens both begin alike."""
     pairs = zip(one, other, strict=False)
     return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+def choose_first(count: int) -> str:
+    """What a merge is refused with in which so many places are not decided."""
+    places = "1 place" if count == 1 else f"{count} places"
+    return (
+        f"Choose in {places} first: leave one of both texts, and take away “[yours: …]” and "
+        "“[theirs: …]” around them."
+    )
 
 
 def merge_labels(was: Sequence[str], mine: Sequence[str], theirs: Sequence[str]) -> list[str]:

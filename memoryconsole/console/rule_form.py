@@ -3,10 +3,11 @@
 from typing import Any, ClassVar, Self
 
 from django import forms
+from django.http import QueryDict
 
 from banks.queries import RuleText
 from banks.services.drafts import REASON_LENGTH
-from memoryconsole.console.forms import Form
+from memoryconsole.console.forms import MET, Form
 
 
 class RuleForm(Form):
@@ -40,6 +41,11 @@ class RuleForm(Form):
         if self.base_version:
             self.fields["name"].widget = forms.HiddenInput()
         self.asks_to_remove = False
+
+    @classmethod
+    def met(cls, data: QueryDict) -> Self | None:
+        """What was typed before a merge, when the form sent is that of one."""
+        return cls(data, prefix=MET) if f"{MET}-base" in data else None
 
     @classmethod
     def of(cls, rule: RuleText) -> Self:

@@ -8,17 +8,18 @@ from django.utils.safestring import SafeString
 from banks import errors, queries
 from banks.access import Principal, Role, Scope
 from banks.queries import LastChange, RuleText
-from banks.revisions import RuleRevision, of_rule
+from banks.revisions import RuleRevision, of_rule, rules_with_past
 from banks.services import Bank, open_bank
 from banks.services.rules import RULE_LENGTH
-from memoryconsole.console.comparing import Compared, chosen
+from memoryconsole.console.comparing import Compared, chosen, last_changed
 from memoryconsole.console.context import Place, place
 from memoryconsole.console.diff import lines
 from memoryconsole.console.markdown import render
 from memoryconsole.console.merge import Conflict, conflict
 from memoryconsole.console.meter import Meter, meter
+from memoryconsole.console.timeline import REVERTED, as_in, brought_back
 from recall import services as recall_services
-from recall.services import LEARNED, Fit, PackedRule, PackedRules
+from recall.services import LEARNED, Fit, PackedRule, PackedRules, rule_size
 
 SHOWN = 20
 EXAMPLE_NAME = "style"
@@ -47,7 +48,7 @@ class Row:
     @property
     def chars(self) -> int:
         """Its size in characters, as the budget counts it."""
-        return self.packed.chars if self.packed else len(self.rule.content.strip())
+        return self.packed.chars if self.packed else rule_size(self.rule.content)
 
     @property
     def share(self) -> str:
@@ -63,12 +64,21 @@ class Row:
         return fate(self.packed) if self.packed else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A rule that is no more, but whose earlier texts are kept. `last` None = nobody knows when."""
+
+    name: str
+    last: LastChange | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """The rules of a bank in the order in which agents get them."""
+    """The rules of a bank in the order in which agents get them; removed ones by name."""
 
     place: Place
     rows: list[Row]
+    removed: list[Removed]
     meter: Meter
     example: SafeString
 
@@ -85,6 +95,7 @@ class Step:
     revision: RuleRevision
     before: int
     is_now: bool
+    reason: str
 
     @property
     def name(self) -> str:
@@ -99,7 +110,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """One rule and how it came about. `is_gone`: it was removed, and `row` is how it was last."""
+    """One rule and how it came about. `is_gone`: it was removed, and `row` is how it was last.
+
+    `last_changed`: the number of the last state that says something else than the one before it.
+    """
 
     place: Place
     row: Row
@@ -108,6 +122,7 @@ class Told:
     steps: list[Step]
     older: int
     is_gone: bool
+    last_changed: int
 
     @property
     def revisions(self) -> int:
@@ -140,10 +155,13 @@ def listed(principal: Principal, name: str) -> Listed:
     """The rules of this bank. Raises what `open_bank` raises."""
     bank = open_bank(principal, name, Role.VIEWER, Scope.RULES_READ)
     rules, packed = queries.rules(bank), recall_services.rules_budget(bank)
-    last = queries.last_rule_changes(bank, [rule.name for rule in rules])
+    there = {rule.name for rule in rules}
+    gone = sorted(rules_with_past(bank) - there)
+    last = queries.last_rule_changes(bank, [*there, *gone])
     return Listed(
         place=place(principal, name),
         rows=[_row(rule, packed, last.get(rule.name)) for rule in rules],
+        removed=[Removed(each, last.get(each)) for each in gone],
         meter=meter(packed.total_chars, packed.budget_chars),
         example=render(EXAMPLE),
     )
@@ -170,6 +188,7 @@ def told(principal: Principal, name: str, rule_name: str, *, whole: bool) -> Tol
         steps=_steps(revisions)[: len(revisions) if whole else SHOWN],
         older=0 if whole else max(0, len(revisions) - SHOWN),
         is_gone=rule is None,
+        last_changed=_last_changed(revisions),
     )
 
 
@@ -178,7 +197,7 @@ def draft(bank: Bank, name: str, text: str) -> Draft:
     content = queries.plain(text)
     packed = recall_services.rules_budget(bank, instead={name: content})
     mine = next((each for each in packed.rules if each.name == name), None)
-    chars = mine.chars if mine else len(content.strip())
+    chars = mine.chars if mine else rule_size(content)
     is_too_long = len(content) > RULE_LENGTH
     return Draft(
         html=render("" if is_too_long else content),
@@ -215,9 +234,14 @@ class Clash:
     version: str
 
 
-def clash(bank: Bank, name: str, base: str, typed: str) -> Clash:
-    """What happened to a rule between the version `base` and now. Raises RuleNotFound."""
+def clash(bank: Bank, name: str, base: str, typed: str, *, onto: str | None = None) -> Clash:
+    """What happened to a rule between the version `base` and now, or the later version `onto` as
+    far as that is known. Raises RuleNotFound."""
     revisions, now = of_rule(bank, name), _current(bank, name)
+    met = next((n for n, each in enumerate(revisions) if each.version == onto), 0)
+    if met:
+        revisions = revisions[met:]
+        now = RuleText(name, revisions[0].content, onto, revisions[0].at or 0) if onto else None
     was = next((each.content for each in revisions if each.version == base), None)
     texts = conflict(
         was if base else "", now.content if now else "", queries.plain(typed), by_lines=True
@@ -231,10 +255,14 @@ def clash(bank: Bank, name: str, base: str, typed: str) -> Clash:
 def compared(bank: Bank, name: str, first: str, second: str) -> Compared:
     """Two states of a rule, line by line. Raises RuleNotFound, NotFound."""
     revisions = of_rule(bank, name)
-    before, after = chosen(first, second, len(revisions))
+    before, after = chosen(first, second, len(revisions), _last_changed(revisions))
     old, new = revisions[-before], revisions[-after]
     differ = lines(old.content, new.content) if old.content != new.content else []
     return Compared(before, after, old, new, differ, [])
+
+
+def _last_changed(revisions: Sequence[RuleRevision]) -> int:
+    return last_changed(revisions, lambda old, new: old.content != new.content)
 
 
 def _current(bank: Bank, name: str) -> RuleText | None:
@@ -261,6 +289,21 @@ def _row(rule: RuleText, packed: PackedRules, last: LastChange | None) -> Row:
 
 def _steps(revisions: Sequence[RuleRevision]) -> list[Step]:
     return [
-        Step(revision=each, before=each.number - 1, is_now=place == 0)
+        Step(
+            revision=each,
+            before=each.number - 1,
+            is_now=place == 0,
+            reason=_reason(each, revisions[place + 1 :]),
+        )
         for place, each in enumerate(revisions)
     ]
+
+
+def _reason(revision: RuleRevision, earlier: Sequence[RuleRevision]) -> str:
+    """Why a state was made. What was brought back is named as it is on the page."""
+    if revision.act != REVERTED:
+        return revision.reason or ""
+    wanted = brought_back(revision.reason or "")
+    same = [each.number for each in earlier if each.version == revision.version]
+    number = wanted if wanted in same else next(iter(same), None)
+    return as_in(revision.reason or "", number)

@@ -14,6 +14,7 @@ from banks.queries import Memory
 from banks.revisions import of_entry
 from banks.services import Bank, entries, open_bank
 from memoryconsole.console import context
+from memoryconsole.console.comparing import are_reworded, last_changed
 from memoryconsole.console.context import Place, SeeOther
 from memoryconsole.console.lineage import Link, lineage
 from memoryconsole.console.timeline import SHOWN, Step, steps
@@ -28,7 +29,8 @@ class Told:
     """One memory and how it came about. `is_gone`: its block is no longer in the files.
 
     `steps` are some of its `revisions`, newest first; `older` is how many more there are below
-    them, `shown` how many there are above and with them.
+    them, `shown` how many there are above and with them. `last_changed`: the number of the last
+    one that says something else than the one before it.
     """
 
     place: Place
@@ -37,6 +39,7 @@ class Told:
     revisions: int
     shown: int
     is_gone: bool
+    last_changed: int
     lineage: list[Link]
 
     @property
@@ -82,6 +85,7 @@ def told(principal: Principal, name: str, key: str, *, shown: int = SHOWN, above
         revisions=len(revisions),
         shown=min(shown, len(revisions)),
         is_gone=is_gone,
+        last_changed=last_changed(revisions, are_reworded),
         lineage=lineage(bank, memory),
     )
 

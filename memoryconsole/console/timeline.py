@@ -11,6 +11,8 @@ from banks.store import names
 from memoryconsole.console.diff import Piece, pieces, shortened
 
 SHOWN = 20
+REVERTED = "reverted"
+"""The act that brings an earlier state back."""
 _AS_IN = re.compile(r"as in revision (\d+)")
 
 
@@ -68,13 +70,31 @@ def _reason(revisions: Sequence[Revision], place: int) -> str:
     revision = revisions[place]
     if revision.actor == BY_HAND:
         return ""
-    told = _AS_IN.match(revision.reason or "")
-    if told is not None:
-        for earlier in range(place + 1, len(revisions)):
-            state = revisions[earlier]
-            if str(state.revision) == told[1] and state.memory.text == revision.memory.text:
-                return f"as in r{len(revisions) - earlier}"
-    return revision.reason or ""
+    if revision.act != REVERTED:
+        return revision.reason or ""
+    told = brought_back(revision.reason or "")
+    for earlier in range(place + 1, len(revisions)):
+        state = revisions[earlier]
+        if state.revision == told and state.memory.text == revision.memory.text:
+            return as_in(revision.reason or "", len(revisions) - earlier)
+    return as_in(revision.reason or "", None)
+
+
+def brought_back(reason: str) -> int | None:
+    """The number that the journal has for a state that was brought back: pages count others."""
+    told = _AS_IN.match(reason)
+    return int(told[1]) if told else None
+
+
+def as_in(reason: str, number: int | None) -> str:
+    """The reason of what was brought back, with the number that the page has for that state."""
+    name = f"as in r{number}" if number else "as in an earlier state"
+    return _AS_IN.sub(name, reason, count=1) if _AS_IN.match(reason) else reason
+
+
+def as_in_left_out(reason: str) -> str:
+    """The rest of such a reason."""
+    return _AS_IN.sub("", reason, count=1).lstrip("; ") if _AS_IN.match(reason) else reason
 
 
 def changes(before: Memory, after: Memory) -> list[Change]:

@@ -1,12 +1,13 @@
 """What the page of API tokens shows, and the form of a new one."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 from django.forms.boundfield import BoundWidget
 
-from banks import queries, seams
+from banks import config, queries, seams
 from banks.access import AGENT_SCOPES, Principal, Scope
 from banks.services import members, tokens
 from banks.services.tokens import Token
@@ -22,7 +23,10 @@ MEANINGS = {
     Scope.RULES_READ: "Read the rules of a bank.",
     Scope.RULES_WRITE: "Write the rules that every conversation begins with.",
     Scope.HOOKS: "Give each turn of an agent the memories and rules that fit it.",
-    Scope.ADMIN: "Rename and describe banks, move them to the trash and back.",
+    Scope.ADMIN: (
+        "Describe and rename banks, move them to the trash and back; have webhooks called. "
+        "With the token of an instance admin also: run the doctor, reload files, configure."
+    ),
     Scope.BANKS_CREATE: "Make new banks. Not for a token of chosen banks.",
 }
 EVERY, CHOSEN = "every", "chosen"
@@ -75,6 +79,13 @@ class TokenForm(Form):
         boxes = self["scopes"].subwidgets
         return [(box, MEANINGS[Scope(box.data["value"])]) for box in boxes]
 
+    @property
+    def adds(self) -> bool:
+        """Whether what is chosen to begin with lets an agent save memories."""
+        chosen = self.fields["scopes"]
+        offered = {value for value, _ in chosen.choices}  # type: ignore[attr-defined]  # of a choice field
+        return Scope.MEMORY_WRITE.value in offered.intersection(chosen.initial)
+
     def clean(self) -> dict[str, Any]:
         """Either every bank or some of them, never by leaving something out."""
         cleaned = super().clean() or {}
@@ -116,6 +127,25 @@ class Row:
     def fields(self) -> list[tuple[str, str]]:
         """What the form sends that revokes it."""
         return [("token", str(self.token.id))]
+
+
+def try_line(principal: Principal, token: Token, secret: str, root: str) -> str:
+    """A command that shows that the token works by reading something; "" when it may not read.
+
+    `root` is the address of the console with a slash at its end.
+    """
+    line = f"curl -fsS -H 'Authorization: Bearer {secret}' '{root}api/v1"
+    roles, default = members.roles(principal), config.current().default_bank
+    reached = [name for name in token.banks or roles if name in roles]
+    bank = default if default in reached else next(iter(reached), "")
+    if Scope.MEMORY_READ.value in token.scopes:
+        if not bank:
+            return f"{line}/banks'"
+        body = json.dumps({"bank": bank, "query": "what is known here"})
+        return f"{line}/recall' -H 'Content-Type: application/json' -d '{body}'"
+    if Scope.RULES_READ.value in token.scopes and bank:
+        return f"{line}/rules?bank={bank}'"
+    return ""
 
 
 def rows(principal: Principal) -> list[Row]:

@@ -62,6 +62,7 @@ urlpatterns = [
     path("health", health.index, name="health"),
     path("health/accept", health.accept, name="accept_disk"),
     path("settings/config", config.index, name="config"),
+    path("settings/password", entrance.password, name="password"),
     path("settings/tokens", tokens.index, name="tokens"),
     path("settings/tokens/revoke", tokens.revoke, name="revoke_token"),
     path("events", live.events, name="live"),

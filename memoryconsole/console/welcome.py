@@ -128,15 +128,11 @@ def saved(principal: Principal, name: str, key: str) -> Saved | None:
 
 
 def question(text: str) -> str:
-    """A question that this text answers, made of its own words."""
+    """What somebody may ask about who needs this text: some of its own words."""
     sentence = names.first_sentence(text)
     words = dict.fromkeys(
         word
         for word in _WORD.findall(sentence)
         if _WORD_SHORTEST <= len(word) <= _WORD_LONGEST and word.casefold() not in _PLAIN
     )
-    chosen = list(words)[:_WORDS]
-    if not chosen:
-        return sentence
-    *first, last = chosen
-    return f"What should I know about {', '.join(first)}{' and ' if first else ''}{last}?"
+    return ", ".join(list(words)[:_WORDS]) or sentence

@@ -5,7 +5,7 @@ from typing import Any
 from ninja import Router
 
 from banks.access import Role, Scope, require
-from banks.api import Request
+from banks.api import Request, session_named
 from banks.schemas.common import answers
 from banks.services import opening, sessions
 from recall import services
@@ -25,18 +25,19 @@ router = Router(tags=["hooks"])
 @router.post("/hooks/pre-generate", response=answers(HookOut))
 def pre_generate(request: Request, body: StepIn) -> dict[str, Any]:
     """Rules and memories for one step of a turn. Whatever goes wrong, the turn goes on."""
-    return hook_answer(services.pre_generate(request.auth, body.step_of()))
+    return hook_answer(services.pre_generate(request.auth, body.step_of(session_named(request))))
 
 
 @router.post("/hooks/session-deleted", response=answers(DoneOut))
 def session_deleted(request: Request, body: SessionDeletedIn) -> dict[str, bool]:
     """Forget what is kept of a session. One that is unknown is forgotten already."""
     require(request.auth, Scope.HOOKS)
-    sessions.forget(request.auth, body.session_id)
+    if body.session_id is not None:
+        sessions.forget(request.auth, body.session_id)
     return {"ok": True}
 
 
-@router.put("/sessions/{session_id}", response=answers(SessionOut))
+@router.put("/sessions/{path:session_id}", response=answers(SessionOut))
 def select_session(request: Request, session_id: str, body: SessionIn) -> dict[str, str]:
     """Choose the bank of a session, for every call that names the session and no bank."""
     bank = opening.to_write(request.auth, body.bank, Role.VIEWER, Scope.HOOKS)

@@ -33,6 +33,11 @@ _INVISIBLE = re.compile(f"[{_UNSEEN}]")
 _HALF = re.compile("[\ud800-\udfff]")
 _BLANK = re.compile("[\\s\x00-\x1f\x7f-\x9f]+")
 _REPLACEMENT = "\ufffd"
+_OPENING = re.compile("<(?P<name>memory(?:-update)?) bank=")
+_CLOSING = {"memory": "</memory>", "memory-update": "\n</memory-update>"}
+"""A memory cannot hold the first; a rule can hold the second, though hardly on its own line."""
+_MARGIN = 40
+"""White space that may stand before a block which begins a line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,14 +133,46 @@ def update(bank: str, section_text: str) -> str:
     )
 
 
-def is_update(text: str, bank: str) -> bool:
-    """Whether a message is an update of the section of this bank."""
-    return text.startswith(_update_start(bank))
+def update_starts(text: str, bank: str, *, after: int = 0) -> bool:
+    """Whether an update of the section of this bank begins in a text, from this place on."""
+    return text.find(_update_start(bank), after) >= 0
 
 
-def is_injection(text: str) -> bool:
-    """Whether a message was put there by the memory: it is no question and is never learned."""
-    return text.startswith(("<memory bank=", "<memory-update bank="))
+def own_words(text: str) -> str:
+    """A text without the blocks that the memory put into it: these are no question.
+
+    A block that begins a line and is not closed goes to the end; elsewhere it is somebody's words.
+    """
+    text = text.strip()
+    kept: list[str] = []
+    missing: set[str] = set()
+    done = at = 0
+    while opened := _OPENING.search(text, at):
+        closing = _CLOSING[opened["name"]]
+        end = -1 if closing in missing else text.find(closing, opened.end())
+        if end >= 0:
+            kept.append(text[done : opened.start()])
+            done = at = end + len(closing)
+            continue
+        # Looked for once: a text of nothing but openings is read in one go.
+        missing.add(closing)
+        at = opened.end()
+        if _begins_line(text, opened.start()):
+            kept.append(text[done : opened.start()])
+            done = len(text)
+            break
+    kept.append(text[done:])
+    return "\n".join(filter(None, (each.strip() for each in kept)))
+
+
+def _begins_line(text: str, at: int) -> bool:
+    before = text[max(0, at - _MARGIN) : at]
+    return not before.rpartition("\n")[2].strip() and ("\n" in before or at == len(before))
+
+
+def whole(text: str) -> str:
+    """A text with each half of a character replaced: what cannot be encoded breaks what follows."""
+    return _HALF.sub(_REPLACEMENT, text)
 
 
 def _update_start(bank: str) -> str:

@@ -106,6 +106,11 @@ def pack_rules(contents: Iterable[tuple[str, str]], *, budget_chars: int) -> Pac
     return PackedRules(tuple(packed[rule.name] for rule in rules), budget_chars)
 
 
+def rule_size(content: str) -> int:
+    """How many characters of a rule count: blank lines around it do not."""
+    return len(_bare(content))
+
+
 def _bare(content: str) -> str:
     """Without blank lines before and white space behind; the first line keeps its indent."""
     text = content.rstrip()

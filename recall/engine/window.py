@@ -1,18 +1,29 @@
-"""The messages of a turn as an agent sends them: anybody's JSON, of which only texts are read."""
+"""The messages of a turn as an agent sends them: anybody's JSON, of which only texts are read.
+
+A harness may keep what the memory appended as a message of its own, or join it with what somebody
+typed; both read alike.
+"""
 
 from collections.abc import Iterator
 
-from recall.engine.injection import is_injection, is_update
+from recall.engine.injection import own_words, update_starts, whole
 
 
 def newest_question(messages: object) -> str:
-    """The newest text of a user that is not itself an injection; "" when there is none."""
-    return next((text for text in _newest_first(messages) if not is_injection(text)), "")
+    """The newest words of a user that no memory put there; "" when there are none."""
+    return next(filter(None, map(own_words, _newest_first(messages))), "")
 
 
-def standing_update(messages: object, bank: str) -> str | None:
-    """The newest update of the section of this bank that the window still holds."""
-    return next((text for text in _newest_first(messages) if is_update(text, bank)), None)
+def standing_update(messages: object, bank: str, current: str) -> bool | None:
+    """Whether the newest update of this bank in the window is `current`; None without any."""
+    for text in _newest_first(messages):
+        # The current one is looked for as a whole: the rules in it may quote anything.
+        at = text.rfind(current)
+        if at >= 0 and not update_starts(text, bank, after=at + len(current)):
+            return True
+        if update_starts(text, bank):
+            return False
+    return None
 
 
 def _newest_first(messages: object) -> Iterator[str]:
@@ -22,7 +33,7 @@ def _newest_first(messages: object) -> Iterator[str]:
         if isinstance(message, dict) and message.get("role") == "user":
             text = _text(message.get("content"))
             if text.strip():
-                yield text
+                yield whole(text)
 
 
 def _text(content: object) -> str:
@@ -30,5 +41,9 @@ def _text(content: object) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
-    texts = (part.get("text") for part in parts if isinstance(part, dict))
+    texts = (part if isinstance(part, str) else _part(part) for part in parts)
     return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _part(part: object) -> object:
+    return part.get("text") if isinstance(part, dict) else None

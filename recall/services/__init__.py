@@ -1,6 +1,6 @@
 """What reaches an agent: memories that fit a question, and what a turn is given."""
 
-from recall.engine.packing import LEARNED, Fit, PackedRule, PackedRules
+from recall.engine.packing import LEARNED, Fit, PackedRule, PackedRules, rule_size
 from recall.indexer import IndexState
 from recall.services.hooks import Annotations, Continued, Step, pre_generate
 from recall.services.injecting import (
@@ -36,5 +36,6 @@ __all__ = [
     "pre_generate",
     "preview",
     "recall",
+    "rule_size",
     "rules_budget",
 ]

@@ -26,7 +26,10 @@ FAULT = "unavailable"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One step of a turn, as a harness describes it. `messages` and `metadata` are its own JSON."""
+    """One step of a turn, as a harness describes it. `messages` and `metadata` are its own JSON.
+
+    A `step` below 0 is one that could not be read: it may not be the first, so it gets no memories.
+    """
 
     session_id: str | None = None
     step: int = 0
@@ -87,7 +90,7 @@ def _bank_name(principal: Principal, step: Step) -> str:
     if wanted:
         if not isinstance(wanted, str):
             raise errors.BankNotFound
-        return wanted
+        return injection.whole(wanted)
     chosen = sessions.bank_of(principal, step.session_id) if step.session_id else None
     return chosen or config.current().default_bank
 
@@ -134,9 +137,9 @@ def _first_told(principal: Principal, bank: Bank, step: Step, section: Section) 
 
 def _updates(bank: Bank, step: Step, *, told: str, now: str) -> list[str]:
     """The message that brings a running session up to date, unless the window holds it still."""
-    standing = standing_update(step.messages, bank.name)
     current = injection.update(bank.name, now)
-    if standing == current or (standing is None and told == now):
+    standing = standing_update(step.messages, bank.name, current)
+    if standing or (standing is None and told == now):
         return []
     return [current]
 
@@ -144,7 +147,7 @@ def _updates(bank: Bank, step: Step, *, told: str, now: str) -> list[str]:
 def _memories(bank: Bank, step: Step) -> tuple[Given | None, str | None]:
     """Memories at the first step of a turn. Without them the rules still hold, so it goes on."""
     if step.step:
-        return None, None
+        return None, errors.Invalid.code if step.step < 0 else None
     try:
         return injecting.memories_for(bank, newest_question(step.messages)), None
     except (errors.DomainError, StoreError, DatabaseError, OSError) as error:

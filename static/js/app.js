@@ -2,7 +2,8 @@
 // Everything here is an extra: without it each link and form works by itself.
 "use strict";
 (() => {
-  const TOAST_MS = 10000, TOASTS_AT_ONCE = 3;
+  const TOAST_MS = 10000, TOASTS_AT_ONCE = 3, PLACES = ["page", "found", "drawer", "log"];
+  const UNSAVED = "What you typed is not saved. Go on without it?";
   const one = (id) => document.getElementById(id);
   const say = (text) => { one("say").textContent = text; };
 
@@ -26,6 +27,7 @@
 
   // --- focus: after a swap it is never on nothing
   let wanted = null;  // ids, best first
+  let leading = null;  // the request that leads elsewhere
   function keepFocus() {
     if (document.activeElement && document.activeElement !== document.body) return;
     for (const id of [...(wanted || []), "list", "main"]) {
@@ -46,6 +48,11 @@
       return;
     }
     if (elt.getAttribute("hx-trigger")?.startsWith("bank:")) return;  // nobody asked for it
+    if (isUnsaved(target, elt) && !confirm(UNSAVED)) { event.preventDefault(); return; }
+    if (event.detail.requestConfig.verb === "get" && PLACES.includes(target.id)) {
+      leading?.abort();  // the last click decides what is shown, and the address
+      leading = event.detail.xhr;
+    }
     const row = target.closest(".row"), next = row && (row.nextElementSibling || row.previousElementSibling);
     const pick = next && next.querySelector(".pick, a[id]");
     if (elt.id || elt.dataset.focus || pick) wanted = [elt.dataset.focus, elt.id, document.activeElement.id, pick && pick.id];
@@ -69,16 +76,17 @@
   document.addEventListener("htmx:afterSwap", (event) => {
     const { target, requestConfig } = event.detail;
     if (target?.id !== "drawer") return;  // Back has no target
-    const open = one(`m-${one("drawer").dataset.id}`);
+    const open = one(`m-${one("drawer")?.dataset.id}`);
     document.querySelector(".row.is-open")?.classList.remove("is-open");
     open?.classList.add("is-open");
     if (open && requestConfig.verb === "post") htmx.ajax("GET", location.href, { target: open, swap: "outerHTML" });
   });
 
   // --- failures: the old content stays, and a strip says what failed
+  const isPlain = (xhr) => (xhr.getResponseHeader("Content-Type") || "").startsWith("text/plain");
   function failed(event) {
     const { elt, xhr } = event.detail, status = xhr ? xhr.status : 0;
-    const plain = xhr && (xhr.getResponseHeader("Content-Type") || "").startsWith("text/plain") ? xhr.responseText : "";
+    const plain = xhr && isPlain(xhr) ? xhr.responseText : "";
     const text = plain || (status ? "The server could not do that." : "The server cannot be reached.");
     const id = xhr && xhr.getResponseHeader("X-Request-Id");
     const strip = one("failed").content.firstElementChild.cloneNode(true);
@@ -90,6 +98,12 @@
     });
     one("err").replaceChildren(strip);
   }
+  // A refusal in one sentence is told; it takes the place of nothing.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (!isPlain(event.detail.xhr)) return;
+    event.detail.shouldSwap = false;
+    event.detail.isError = true;
+  });
   for (const name of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) document.addEventListener(name, failed);
   document.addEventListener("htmx:afterOnLoad", (event) => {
     // Not by what refreshes by itself: that answers nothing that somebody did.
@@ -127,6 +141,7 @@
       const menu = document.querySelector(".topbar details[open]");
       if (menu) { menu.open = false; menu.querySelector("summary").focus(); return; }
       const row = event.target.closest(".is-editing");
+      if (row && isUnsaved(row) && !confirm(UNSAVED)) return;
       (row?.querySelector("[data-escape]") || document.querySelector("#drawer [data-escape]"))?.click();
     }
     const form = event.target.closest("form");
@@ -136,6 +151,9 @@
   // --- what was typed is not lost by a click on a link
   const typed = (form) => new URLSearchParams(new FormData(form)).toString();
   const guarded = new Map();
+  // Whether the box holds a form with words that would be lost; not the one that asks.
+  const isUnsaved = (box, asking) => [...guarded].some(([form, before]) =>
+    box.contains(form) && !(asking && form.contains(asking)) && typed(form) !== before);
   const guard = (root) => root.querySelectorAll("form[data-guard]").forEach((form) => guarded.set(form, typed(form)));
   document.addEventListener("submit", (event) => guarded.delete(event.target), true);
   addEventListener("beforeunload", (event) => {

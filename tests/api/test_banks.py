@@ -35,6 +35,23 @@ def test_create_needs_the_right_and_hides_foreign_banks(world: World, api_of: Ma
     limited.refused(403, "forbidden", "POST", "/banks", {"name": "third"})
 
 
+def test_no_bank_is_made_where_the_data_folder_is_lost_or_a_disk_is_not_mounted(
+    admin: Api,
+) -> None:
+    place = settings.DATA_DIR.parent / "elsewhere"
+    settings.DATA_DIR.rename(place)
+    admin.refused(503, "store_fault", "POST", "/banks", {"name": "kilns"})
+    assert not settings.DATA_DIR.exists()
+    settings.DATA_DIR.mkdir()  # where the disk belongs
+    admin.refused(503, "store_fault", "POST", "/banks", {"name": "kilns"})
+    assert admin.ok("POST", "/config/reload") == {"ok": False}
+    assert not list(settings.DATA_DIR.iterdir())
+    settings.DATA_DIR.rmdir()
+    place.rename(settings.DATA_DIR)
+    assert admin.ok("POST", "/config/reload") == {"ok": True}
+    assert admin.ok("POST", "/banks", {"name": "kilns"})["created"] is True
+
+
 # field cases A22 and A47
 @pytest.mark.parametrize(
     "name",

@@ -55,6 +55,16 @@ def test_a_reload_needs_no_id_and_says_whether_the_data_folder_can_be_used(
     assert admin.ok("POST", "/config/reload") == {"ok": False}
 
 
+def test_a_token_for_some_banks_has_no_part_in_the_instance(world: World, api_of: MakeApi) -> None:
+    limited = api_of(world.admin, banks=["ops"])
+    limited.ok("PATCH", "/banks/ops", {"description": "About pumps"})
+    for method, path in (
+        ("GET", "/config"), ("PATCH", "/config"), ("POST", "/config/reload"),
+        ("POST", "/reload"), ("POST", "/doctor"),
+    ):  # fmt: skip
+        limited.refused(403, "forbidden", method, path, {} if method != "GET" else None)
+
+
 def test_a_call_reads_the_configuration_once(world: World, editor: Api) -> None:
     save(world, "Kiln 1 is cold.")
     with CaptureQueriesContext(connection) as asked:

@@ -229,6 +229,17 @@ def test_streams_need_a_right_and_a_slot(world: World, api_of: MakeApi, settings
     assert stream.hub.listeners == 0
 
 
+def test_tokens_of_one_name_take_no_streams_from_each_other(
+    world: World, api_of: MakeApi, settings: Settings
+) -> None:
+    settings.STREAMS_PER_PERSON = 1
+    hub = cast("ByHand", stream.hub)
+    held = [hub.opened(api_of(who).send("GET", "/events")) for who in (world.viewer, world.editor)]
+    assert stream.hub.listeners == 2
+    for each in held:
+        each.close()
+
+
 def test_a_secret_that_was_written_by_hand_does_not_leave(
     world: World, api: Api, settings: Settings
 ) -> None:

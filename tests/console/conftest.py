@@ -1,5 +1,6 @@
 """A bank with people in each role, and browsers they are signed in with."""
 
+import html
 import re
 from collections.abc import Callable
 from typing import Any
@@ -33,3 +34,14 @@ def browser(ops: World) -> Browser:
 def words(answer: Any) -> str:
     """What a page says, without its tags."""
     return " ".join(re.sub(r"<[^>]*>", " ", answer.content.decode()).split())
+
+
+def merge_of(answer: Any) -> dict[str, str]:
+    """The form with the merge of two edits, as a browser would send it."""
+    form = answer.content.decode().split('<form class="form merge"')[1].partition("</form>")[0]
+    texts = re.findall(r'(?s)<textarea[^>]*name="([^"]+)"[^>]*>\n(.*?)</textarea>', form)
+    inputs = re.findall(r'<input[^>]*name="([^"]+)"[^>]*value="([^"]*)"', form)
+    chosen = re.findall(
+        r'(?s)<select[^>]*name="([^"]+)"(?:(?!</select>).)*?value="(\w+)" selected', form
+    )
+    return {name: html.unescape(value) for name, value in [*chosen, *inputs, *texts]}

@@ -190,6 +190,12 @@ def test_a_bank_on_hold_refuses_and_the_form_says_why(
     assert "Typed all the same." in refused.content.decode()
 
 
+def test_the_list_of_rules_counts_as_the_console_does(ops: World, admin: Client) -> None:
+    rules.set_rule(ops.maintainer, ops.bank, "style", "\n  Be brief.\n\n")
+    answer = admin.get(at("banks_rule", "changelist"))
+    assert '<td class="field-size">11</td>' in answer.content.decode()
+
+
 def test_the_list_of_rules_filters_and_leads_to_the_history(
     ops: World, valves: Rule, admin: Client
 ) -> None:
@@ -224,7 +230,7 @@ def test_a_bank_is_made_described_renamed_trashed_and_restored(
     chosen = {"action": "restore", "_selected_action": [row.pk, ops.bank.pk]}
     told = words(admin.post(at("banks_bank", "changelist"), chosen, follow=True))
     assert "Bank shed is back." in told
-    assert f"Ops: {errors.TrashNotFound.default}" in told
+    assert f"ops: {errors.TrashNotFound.default}" in told
     assert (settings.DATA_DIR / "shed/bank.yaml").exists()
 
 
@@ -320,3 +326,16 @@ def test_the_last_instance_admin_stays_and_a_new_password_keeps_this_session(
     new = {"password": "two sheds, one kiln", "again": "two sheds, one kiln"}
     assert admin.post(address, both | new).status_code == 303
     assert admin.get("/admin/").status_code == 200
+
+
+def test_a_name_is_told_as_it_is_typed_when_signing_in(admin: Client) -> None:
+    typed = {"username": "vera", "password": "a long enough one", "again": "a long enough one"}
+    assert "vera can sign in." in words(admin.post(at("auth_user", "add"), typed, follow=True))
+
+
+def test_a_rule_is_named_by_the_same_words_here_and_in_the_console(
+    ops: World, admin: Client
+) -> None:
+    hint = "Small letters, digits, - and _."
+    for address in (at("banks_rule", "add"), "/b/ops/new-rule"):
+        assert hint in words(admin.get(address))

@@ -1,13 +1,16 @@
 """The audit log: who changed what, in words, over the banks that one may read."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from banks import sync
-from banks.services import banks, bulk, entries, rules
+from banks.services import banks, bulk, entries, rules, transfer
+from banks.services.drafts import Patch
 from tests import byhand
 from tests.builders import World, agent, save
 from tests.byhand import FACTS, block
@@ -43,7 +46,7 @@ def test_each_deed_says_who_did_what_to_what(ops: World, editor: Client) -> None
     assert said[1].startswith(
         "editor deleted a memory Pump 1 leaks at the seal. Reason: it was mended just now ops"
     )
-    assert said[2].startswith("agent (token) pinned or unpinned a memory Pump 1 leaks")
+    assert said[2].startswith("agent (token) changed the pin of a memory Pump 1 leaks")
     assert said[3].startswith("editor saved a memory Pump 1 leaks")
     assert said[4].startswith("admin made the bank ops just now ops")
 
@@ -51,7 +54,88 @@ def test_each_deed_says_who_did_what_to_what(ops: World, editor: Client) -> None
 def test_a_hand_edit_is_told_as_one(ops: World, editor: Client) -> None:
     byhand.write(FACTS, block("m1", "Pump 2 runs"))
     sync.reload(ops.bank)
-    assert deeds(editor.get(PAGE))[0].startswith("By hand, in the files : new Pump 2 runs")
+    assert deeds(editor.get(PAGE))[0].startswith(
+        "By hand, in the files : added a memory Pump 2 runs"
+    )
+
+
+@pytest.mark.parametrize("pinned", [True, False])
+def test_a_pin_is_told_as_what_it_was(ops: World, editor: Client, *, pinned: bool) -> None:
+    leak = save(ops, "Pump 1 leaks at the seal.", pinned=not pinned).memory
+    entries.pin(ops.editor, ops.bank, leak.id, pinned=pinned)
+    verb = "pinned" if pinned else "unpinned"
+    assert deeds(editor.get(PAGE))[0].startswith(f"editor {verb} a memory Pump 1 leaks")
+
+
+def test_what_is_saved_once_more_confirms_it(ops: World, editor: Client) -> None:
+    for _ in range(2):
+        save(ops, "Pump 1 leaks at the seal.")
+    assert deeds(editor.get(PAGE))[0].startswith("editor confirmed a memory Pump 1 leaks")
+
+
+def test_a_rule_that_changed_in_the_files_is_named_and_linked_when_it_is_gone(
+    ops: World, editor: Client, settings: Settings
+) -> None:
+    file = settings.DATA_DIR / "ops" / "rules" / "style.md"
+    for name, text in (("style", "Be brief."), ("zones", "Zone 1 first.")):
+        rules.set_rule(ops.maintainer, ops.bank, name, text)
+    file.write_text("Close valve 3 first.")
+    sync.look(ops.bank, force=True)
+    rules.set_rule(ops.maintainer, ops.bank, "zones", "")
+    answer = editor.get(PAGE)
+    assert deeds(answer)[1].startswith("By hand, in the files : changed the rule style")
+    assert deeds(answer)[0].startswith("maintainer removed the rule zones")
+    line = answer.content.decode().partition('<li class="deed"')[2].partition("<details")[0]
+    assert 'href="/b/ops/rules/zones"' in line
+    assert editor.get("/b/ops/rules/zones").status_code == 200
+
+
+def test_a_rule_that_left_nothing_behind_is_no_link(
+    ops: World, editor: Client, settings: Settings
+) -> None:
+    file = settings.DATA_DIR / "ops" / "rules" / "style.md"
+    file.write_text("Close valve 3 first.")
+    sync.look(ops.bank, force=True)
+    file.unlink()
+    sync.look(ops.bank, force=True)
+    answer = editor.get(PAGE)
+    assert deeds(answer)[0].startswith("By hand, in the files : removed the rule style")
+    assert 'href="/b/ops/rules/style"' in answer.content.decode()
+    assert editor.get("/b/ops/rules/style").status_code == 200
+    for log in (settings.DATA_DIR / "ops" / ".history" / "rules").iterdir():
+        log.unlink()
+    assert "/b/ops/rules/style" not in editor.get(PAGE).content.decode()
+    assert editor.get("/b/ops/rules/style").status_code == 404
+
+
+def test_a_memory_that_was_deleted_is_linked_to_where_it_comes_back(
+    ops: World, editor: Client
+) -> None:
+    leak = save(ops, "Pump 1 leaks at the seal.").memory
+    entries.delete(ops.editor, ops.bank, leak.id)
+    assert editor.get(PAGE).content.decode().count(f'href="/m/ops/{leak.id}"') == 2
+
+
+def test_an_imported_bank_is_told_as_an_import(
+    ops: World, browser: Browser, tmp_path: Path
+) -> None:
+    for path, text in ((FACTS, block("m1", "Pump 2 runs")), ("rules/style.md", "Be brief.")):
+        (tmp_path / path).parent.mkdir()
+        (tmp_path / path).write_text(text)
+    transfer.import_folder(ops.admin, tmp_path, "annex")
+    said = " | ".join(deeds(browser("admin").get(f"{PAGE}?bank=annex")))
+    assert "admin imported 2 memories and rules" in said
+    assert "new " not in said
+
+
+def test_what_came_back_is_told_without_the_number_of_the_files(ops: World, editor: Client) -> None:
+    leak = save(ops, "Pump 1 leaks at the seal.").memory
+    entries.update(ops.editor, ops.bank, leak.id, Patch(text="Pump 1 is dry."))
+    entries.revert(ops.editor, ops.bank, leak.id, leak.version)
+    answer = editor.get(PAGE)
+    told = "editor brought back an earlier state of a memory Pump 1 leaks at the seal. just now"
+    assert deeds(answer)[0].startswith(told)
+    assert "revision" not in words(answer)
 
 
 def test_what_was_done_at_once_is_one_line_with_one_undo(ops: World, editor: Client) -> None:

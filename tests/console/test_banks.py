@@ -136,7 +136,11 @@ def test_the_form_corrects_a_refused_name_too(ops: World, browser: Browser) -> N
 def test_who_may_not_make_banks_is_offered_none_and_refused(ops: World, browser: Browser) -> None:
     client = browser("owner")
     assert "/banks/new" not in client.get("/banks").content.decode()
-    assert client.post("/banks/new", {"name": "kilns"}).status_code == 403
+    for answer in (client.get("/banks/new"), client.post("/banks/new", {"name": "kilns"})):
+        assert answer.status_code == 403
+        assert "Making a bank needs an instance admin." in words(answer)
+        assert "owner of" not in words(answer)
+        assert "no member" not in words(answer)
 
 
 def test_a_reader_is_told_who_can_give_a_role(ops: World, browser: Browser) -> None:
@@ -147,3 +151,50 @@ def test_a_reader_is_told_who_can_give_a_role(ops: World, browser: Browser) -> N
     members.set_role(ops.admin, ops.bank, "second", Role.OWNER)
     said = words(browser("viewer").get("/b/ops/memories"))
     assert "owner or second , who own it, can give it to you." in said
+
+
+def test_who_may_not_is_told_who_can_help(ops: World, browser: Browser) -> None:
+    members.remove(ops.admin, ops.bank, "admin")
+    editor = browser("editor")
+    said = words(editor.get("/b/ops/new-rule"))
+    assert "Another role in this bank: owner , who owns it, can give it to you." in said
+    for address in ("/health", "/settings/config"):
+        assert "Ask an instance admin" in words(editor.get(address))
+        assert "owns" not in words(editor.get(address))
+    members.set_role(ops.admin, ops.bank, "owner", Role.EDITOR)
+    assert "an instance admin can give it to you." in words(editor.get("/b/ops/new-rule"))
+
+
+def test_nobody_is_told_to_make_a_bank_who_cannot(ops: World, browser: Browser) -> None:
+    assert "Make it" not in words(browser("editor").get("/b/nowhere/memories"))
+    assert "Make it" in words(browser("admin").get("/b/nowhere/memories"))
+
+
+def test_on_pages_of_rules_it_is_said_which_role_they_need(ops: World, browser: Browser) -> None:
+    members.remove(ops.admin, ops.bank, "admin")
+    rules.set_rule(ops.maintainer, ops.bank, "style", "Close valve 2 first.")
+    needed = "Changing them needs the role maintainer; owner , who owns it, can give it to you."
+    for name in ("viewer", "editor"):
+        for address in ("/b/ops/rules", "/b/ops/rules/style"):
+            said = words(browser(name).get(address))
+            assert needed in said
+            assert "role editor" not in said
+        assert needed not in words(browser(name).get("/b/ops/memories"))
+    assert "needs the role" not in words(browser("editor").get("/b/ops/memories"))
+    assert "needs the role" not in words(browser("maintainer").get("/b/ops/rules"))
+
+
+def test_an_instance_admin_is_not_called_owner_who_is_none(ops: World, browser: Browser) -> None:
+    admin = browser("admin")
+    assert "Your role: owner" in words(admin.get("/banks"))
+    members.set_role(ops.admin, ops.bank, "admin", Role.VIEWER)
+    assert "Your role: instance admin" in words(admin.get("/banks"))
+    for address in ("/b/ops/memories", "/b/ops/rules", "/b/ops/settings"):
+        assert "ops instance admin" in words(admin.get(address))
+
+
+def test_without_a_disk_nobody_is_said_to_be_no_member(
+    ops: World, browser: Browser, settings: Settings
+) -> None:
+    shutil.rmtree(settings.DATA_DIR)
+    assert "no member" not in words(browser("admin").get("/banks/new"))

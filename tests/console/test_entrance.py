@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -9,8 +10,9 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from banks import auth, seams
-from tests.builders import World, save
+from banks import auth, errors, seams
+from banks.services import people
+from tests.builders import World, agent, save
 from tests.console.conftest import Browser, words
 
 PASSWORD = "a long enough one"
@@ -20,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 
 def signed_in(client: Client) -> bool:
-    return client.get("/banks/new").status_code == 200
+    return client.get("/banks").status_code == 200
 
 
 def try_to_sign_in(
@@ -186,6 +188,71 @@ def test_signing_in_leads_to_no_other_site(client: Client, ops: World, elsewhere
 
 def test_without_any_account_the_page_points_at_the_printed_link(client: Client) -> None:
     assert "one-time link" in words(client.get("/sign-in"))
+
+
+# --- another password -------------------------------------------------------------------------
+
+NEW = "another long one"
+
+
+def change_password(client: Client, **changed: str) -> Any:
+    typed = {"old": PASSWORD, "password": NEW, "again": NEW} | changed
+    return client.post("/settings/password", typed)
+
+
+def test_another_password_ends_the_other_sessions_and_keeps_this_one(
+    ops: World, browser: Browser
+) -> None:
+    here, there = browser("editor"), browser("editor")
+    assert 'href="/settings/password"' in here.get("/banks").content.decode()
+    assert change_password(here)["Location"] == "/settings/password"
+    assert "Your password is changed." in words(here.get("/settings/password"))
+    assert signed_in(here)
+    assert not signed_in(there)
+    assert try_to_sign_in(Client(), "editor") == 422
+    assert try_to_sign_in(Client(), "editor", NEW) == 303
+    assert try_to_sign_in(Client(), "viewer") == 303
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "said"),
+    [({"old": "not it at all"}, "old", "not your password"), ({"old": ""}, "old", "required"),
+     ({"again": "yet another one"}, "again", "differ"),
+     ({"password": "short", "again": "short"}, "password", "at least 10"),
+     ({"password": "password123", "again": "password123"}, "password", "common")],
+)  # fmt: skip
+def test_a_password_that_is_refused_changes_nothing_and_is_explained(
+    ops: World, browser: Browser, changed: dict[str, str], field: str, said: str
+) -> None:
+    answer = change_password(browser("editor"), **changed)
+    assert answer.status_code == 422
+    assert said in str(answer.context["form"].errors[field])
+    assert not any(value in answer.content.decode() for value in (PASSWORD, NEW))
+    assert try_to_sign_in(Client(), "editor") == 303
+
+
+def test_guessing_the_password_from_inside_waits_like_signing_in(
+    ops: World, browser: Browser, clock: list[datetime]
+) -> None:
+    client = browser("editor")
+    for _ in range(5):
+        assert change_password(client, old="not it at all").status_code == 422
+    answer = change_password(client)
+    assert (answer.status_code, answer["Retry-After"]) == (429, "900")
+    assert try_to_sign_in(Client(), "editor") == 429
+    clock[0] += timedelta(minutes=15)
+    assert change_password(client).status_code == 303
+
+
+def test_the_right_password_with_a_poor_new_one_is_no_guess(ops: World, browser: Browser) -> None:
+    client = browser("editor")
+    for _ in range(6):
+        assert change_password(client, password="short", again="short").status_code == 422
+
+
+def test_a_token_has_no_password_to_change(ops: World) -> None:
+    with pytest.raises(errors.Forbidden):
+        people.change_own_password(agent(ops), PASSWORD, NEW)
 
 
 # --- the fence --------------------------------------------------------------------------------

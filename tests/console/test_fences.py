@@ -5,6 +5,7 @@ from html.parser import HTMLParser
 from urllib.parse import quote
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import Settings
 
@@ -226,3 +227,31 @@ def test_a_fault_tells_nothing_about_itself(ops: World, browser: Browser, broken
     assert answer.status_code == 500
     assert "Something broke" in words(answer)
     assert "secret" not in answer.content.decode()
+
+
+# --- parts of pages ----------------------------------------------------------------------------
+
+PART = {"HX-Request": "true", "HX-Target": "page"}
+
+
+def test_a_part_says_in_one_sentence_that_the_session_has_ended(leak: Saved) -> None:
+    client = Client()
+    for answer in (
+        client.get("/b/ops/memories", headers=PART),
+        client.post(f"/m/ops/{leak.memory.id}/pin", {"pinned": "1"}, headers=PART),
+    ):
+        assert answer.status_code == 401
+        assert answer["Content-Type"] == "text/plain"
+        assert "session has ended" in answer.content.decode()
+
+
+def test_a_form_of_another_session_is_refused_and_its_text_handed_back(ops: World) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(User.objects.get(username="editor"))
+    typed = {"text": "Pump 3 <b>hums</b>."}
+    page = client.post("/b/ops/memories/new", typed)
+    assert page.status_code == 403
+    assert "Pump 3 &lt;b&gt;hums&lt;/b&gt;." in page.content.decode()
+    part = client.post("/b/ops/memories/new", typed, headers=PART)
+    assert (part.status_code, part["Content-Type"]) == (403, "text/plain")
+    assert "nothing was done" in part.content.decode()

@@ -153,3 +153,25 @@ def test_a_data_folder_that_cannot_be_written_to_is_told_before_somebody_types(
     answer = browser("editor").get("/b/ops/memories")
     assert "may not write there, or the disk is read-only." in words(answer)
     assert "/b/ops/memories/new" not in answer.content.decode()
+
+
+@pytest.mark.parametrize(("number", "things"), [(1, "1 thing"), (2, "2 things")])
+def test_what_is_only_worth_a_look_is_not_called_all_well(
+    ops: World, admin: Client, monkeypatch: pytest.MonkeyPatch, number: int, things: str
+) -> None:
+    advice = [
+        doctor.Check(name, ok=False, required=False, detail="Look.")
+        for name in ("rules", "index size")[:number]
+    ]
+    monkeypatch.setattr(wiring, "glance", lambda: wiring.Diagnosis(advice, ok=True))
+    said = words(admin.get(PAGE))
+    assert f"Nothing is wrong; {things} worth a look." in said
+    assert "All is well" not in said
+
+
+def test_what_cannot_be_set_up_yet_asks_nobody_to_do_it(ops: World, admin: Client) -> None:
+    said = words(run_all(admin))
+    assert "Model for learning Not available yet" in said
+    assert "Model for meaning Not available yet" in said
+    assert "All is well" in said
+    assert "Name a model" not in said

@@ -129,3 +129,33 @@ def test_a_name_with_markup_is_text_and_its_controls_have_proper_ids(
     ids = re.findall(r' id="([^"]*)"', page)
     assert len(ids) == len(set(ids))
     assert not any(re.search(r"\s|[<>]", each) for each in ids)
+
+
+def test_an_instance_admin_who_leaves_no_owner_is_told(ops: World, browser: Browser) -> None:
+    gone = "The bank has no owner now; instance admins reach it."
+    admin = browser("admin")
+    assert gone not in words(post(admin, SET, username="viewer", role="editor"))
+    assert gone in words(post(admin, SET, username="owner", role="viewer"))
+    assert gone not in words(post(admin, SET, username="viewer", role="viewer"))
+    members.set_role(ops.admin, ops.bank, "owner", Role.OWNER)
+    assert gone in words(post(admin, REMOVE, username="owner"))
+
+
+def test_a_name_in_other_letters_is_nobody_and_whose_it_is_stays_untold(
+    ops: World, owner: Client
+) -> None:
+    answers = [
+        words(owner.post(SET, {"new": "1", "username": name, "role": "editor"}, headers=PART))
+        for name in ("STRANGER", "NOBODYYY")
+    ]
+    assert "Capital and small letters count." in answers[0]
+    assert "stranger" not in answers[0]
+    assert answers[0] == answers[1]
+
+
+def test_the_page_promises_others_no_more_than_it_shows(ops: World, browser: Browser) -> None:
+    said = words(browser("editor").get(HOME))
+    assert "what each of them" not in said
+    assert "Your role is editor. Its owners decide who belongs to the bank" in said
+    assert "viewer reads and searches" in said
+    assert "sees what agents get" not in said

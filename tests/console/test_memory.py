@@ -15,7 +15,7 @@ from banks.services.drafts import Patch
 from tests import byhand
 from tests.builders import World, save
 from tests.byhand import FACTS, block
-from tests.console.conftest import Browser, words
+from tests.console.conftest import Browser, merge_of, words
 
 HOSTILE = '<img src=x onerror=alert(1)></textarea><b hx-get="/audit" hx-trigger="load">{{ 7 }}</b>'
 
@@ -65,6 +65,17 @@ def test_a_memory_shows_its_text_and_where_it_lies(leak: Memory, editor: Client)
     said = words(editor.get(page(leak)))
     for part in (leak.text, leak.id, "semantic_memory/", "stated", "Only one revision so far"):
         assert part in said
+
+
+@pytest.mark.parametrize("act", ["", "/edit", "/compare"])
+def test_the_tab_names_the_memory_and_holds_nothing_of_it(
+    leak: Memory, editor: Client, act: str
+) -> None:
+    # A browser keeps the titles of pages in its history.
+    title = re.search("<title>(.*?)</title>", editor.get(page(leak, act)).content.decode())
+    assert title
+    assert title[1].endswith(f"{leak.id} · ops · Memory Console")
+    assert "Pump" not in title[1]
 
 
 def test_the_history_tells_what_each_revision_changed(
@@ -276,6 +287,43 @@ def test_what_both_changed_is_marked_in_the_merge(ops: World, leak: Memory, edit
     assert "at the [yours: inlet] [theirs: flange]." in words(clash)
 
 
+@pytest.mark.parametrize("seen", ["", "/b/ops/memories"])
+def test_a_merge_with_its_marks_is_not_saved(
+    ops: World, leak: Memory, editor: Client, seen: str
+) -> None:
+    headers = part(f"m-{leak.id}", seen) if seen else {}
+    entries.update(ops.owner, ops.bank, leak.id, Patch(text="Pump 1 leaks at the flange."))
+    sent = typed(leak, text="Pump 1 leaks at the inlet.")
+    answer = editor.post(page(leak, "/edit"), sent, headers=headers)
+    for text in (None, "Pump 1 leaks at the inlet [theirs: flange].", "[yours: inlet, really] it"):
+        merge = merge_of(answer)
+        merge["text"] = text or merge["text"]
+        answer = editor.post(page(leak, "/edit"), merge, headers=headers)
+        assert answer.status_code == 422
+        assert "Choose in 1 place first" in words(answer)
+        assert merge_of(answer)["text"] == merge["text"]
+        assert "<del>seal</del><ins>flange</ins>" in answer.content.decode()
+        assert "<del>seal</del><ins>inlet</ins>" in answer.content.decode()
+        assert ("<h1" in answer.content.decode()) == (not seen)
+        assert now(ops, leak).text == "Pump 1 leaks at the flange."
+    decided = merge_of(answer) | {"text": "Pump 1 leaks at both."}
+    assert editor.post(page(leak, "/edit"), decided, headers=headers).status_code == 303
+    assert now(ops, leak).text == "Pump 1 leaks at both."
+
+
+def test_words_that_look_like_marks_can_be_saved(ops: World, editor: Client) -> None:
+    memory = save(ops, "A merge shows [yours: x] [theirs: y]. Pump 1 leaks at the seal.").memory
+    theirs = memory.text.replace("seal", "flange")
+    entries.update(ops.owner, ops.bank, memory.id, Patch(text=theirs))
+    mine = memory.text.replace("seal", "inlet")
+    answer = editor.post(page(memory, "/edit"), typed(memory, text=mine))
+    again = editor.post(page(memory, "/edit"), merge_of(answer))
+    assert again.status_code == 422
+    decided = merge_of(again) | {"text": mine}
+    assert editor.post(page(memory, "/edit"), decided).status_code == 303
+    assert now(ops, memory).text == mine
+
+
 def test_an_edit_in_the_list_goes_on_there(ops: World, leak: Memory, editor: Client) -> None:
     listed, row = "/b/ops/memories?tag=pumps", f"m-{leak.id}"
     headers = part(row, listed)
@@ -476,6 +524,18 @@ def test_any_two_revisions_are_compared_and_named(
 def test_without_names_the_newest_two_are_compared(often: Memory, editor: Client) -> None:
     assert "Compare r3 with r4" in words(editor.get(page(often, "/compare")))
     assert "choose two" in words(editor.get(page(often, "/compare?from=r2&to=r2")))
+
+
+def test_a_pin_or_a_sighting_is_not_what_is_compared_unasked(
+    ops: World, often: Memory, editor: Client
+) -> None:
+    entries.pin(ops.editor, ops.bank, often.id, pinned=False)
+    save(ops, often.text)
+    assert "Compare r3 with r4" in words(editor.get(page(often, "/compare")))
+    picked = re.findall(
+        r'id="((?:from|to)-r\d)"[^>]* checked', str(editor.get(page(often)).content)
+    )
+    assert sorted(picked) == ["from-r3", "to-r4"]
 
 
 @pytest.mark.parametrize("name", ["r0", "r5", "4", "r1 ", "r" + "9" * 40, "<b>"])

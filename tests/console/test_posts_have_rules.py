@@ -64,6 +64,7 @@ FORMS = {
     "health": Form(ADMIN),
     "accept_disk": Form(OWNER, {"bank": "ops"}),
     "config": Form(ADMIN, {"recall_limit": "9"}, unfit=(422,)),
+    "password": Form(ANYBODY, {"old": "wrong", "password": "x", "again": "x"}, unfit=(422,)),
     "revoke_token": Form(ADMIN, {"token": "{token}"}, refusal=404),
 }
 """The addresses that take a form. `setup` takes one too, with a secret that nobody has here."""

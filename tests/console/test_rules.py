@@ -13,7 +13,7 @@ from banks.services import rules
 from memoryconsole.console.meter import meter
 from recall import services as recall_services
 from tests.builders import World
-from tests.console.conftest import Browser, words
+from tests.console.conftest import Browser, merge_of, words
 
 LIST, NEW = "/b/ops/rules", "/b/ops/new-rule"
 STYLE = "# Valves\n\n- Close valve 3 first.\n- Wait a minute.\n- Then valve 4.\n"
@@ -137,7 +137,13 @@ def test_the_history_tells_who_and_why_and_brings_an_old_text_back(
         page(act="/revert"), {"to": style.version, "version": now(ops).version}, follow=True
     )
     assert restored.redirect_chain == [(page(), 303)]
-    assert "Sessions that agents begin from now on have this text." in words(restored)
+    told = (
+        "Restored. Running sessions are told with their next turn; new ones begin with this text."
+    )
+    assert told in words(restored)
+    assert "r3 reverted by maintainer" in words(restored)
+    assert "as in r1" in words(restored)
+    assert "as in revision" not in words(restored)
     assert now(ops).content == STYLE
     assert revisions.of_rule(ops.bank, "style")[0].reason == "as in revision 1"
 
@@ -166,6 +172,27 @@ def test_a_removed_rule_keeps_its_page_and_can_come_back(
     assert "removed by maintainer" in words(shown)
     keeper.post(page(act="/revert"), {"to": style.version, "version": ""})
     assert now(ops).content == STYLE
+
+
+def test_removed_rules_are_listed_below_the_others(
+    ops: World, style: queries.RuleText, keeper: Client
+) -> None:
+    rules.set_rule(ops.maintainer, ops.bank, "zones", "Zone 1 first.")
+    assert "Removed rules" not in words(keeper.get(LIST))
+    for name in ("zones", "style"):
+        rules.set_rule(ops.owner, ops.bank, name, "")
+        answer = keeper.get(LIST)
+        assert f"{name} removed just now by owner" in words(answer)
+        assert f'href="{page(name)}"' in answer.content.decode()
+    assert "No rule yet" in words(keeper.get(LIST))
+
+
+def test_a_size_is_told_as_the_budget_counts_it(ops: World, keeper: Client) -> None:
+    rules.set_rule(ops.maintainer, ops.bank, "style", "\n  Be brief.\n\n")
+    assert keeper.get(LIST).context["list"].rows[0].chars == 11
+    ops.bank.settings = {"rules_off": ["style"]}
+    ops.bank.save()
+    assert keeper.get(LIST).context["list"].rows[0].chars == 11
 
 
 def test_a_page_that_is_out_of_date_removes_nothing(
@@ -340,6 +367,26 @@ def test_two_edits_meet_and_each_way_on_works(
     again = keeper.post(page(act="/edit"), dict(answer.context["mine"]))
     assert again.status_code == 303
     assert now(ops).content == mine
+
+
+def test_a_merge_with_its_marks_is_not_saved(
+    ops: World, style: queries.RuleText, keeper: Client
+) -> None:
+    rules.set_rule(ops.owner, ops.bank, "style", STYLE.replace("valve 3", "valve 7"))
+    theirs = now(ops)
+    mine = STYLE.replace("valve 3", "valve 9")
+    answer = keeper.post(page(act="/edit"), sent(style, text=mine))
+    for _ in range(2):
+        merge = merge_of(answer)
+        assert "[yours: " in merge["text"]
+        answer = keeper.post(page(act="/edit"), merge)
+        assert answer.status_code == 422
+        assert "Choose in 1 place first" in words(answer)
+        assert (answer.context["clash"].texts.was, now(ops)) == (STYLE, theirs)
+        assert answer.context["clash"].texts.mine.strip() == mine.strip()
+    decided = merge_of(answer) | {"text": "Close valve 8."}
+    assert keeper.post(page(act="/edit"), decided).status_code == 303
+    assert now(ops).content == "Close valve 8."
 
 
 def test_a_new_rule_whose_name_is_taken_meets_the_one_that_is_there(

@@ -1,7 +1,9 @@
 """API tokens: made once, shown once, revoked at once."""
 
+import html
 import json
 import re
+import shlex
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -66,7 +68,66 @@ def test_what_an_agent_needs_is_chosen_to_begin_with(ops: World, browser: Browse
     assert sorted(re.findall(r'value="([a-z:]+)"[^>]* checked', page.content.decode())) == sorted(
         [*AGENT, "every"]
     )
-    assert "Agents cannot reach this console yet" in words(page)
+    assert "You have no token Make one and give it to an agent" in words(page)
+    assert "and adds to it" in words(page)
+
+
+def test_no_more_is_promised_than_the_chosen_scopes_allow(ops: World, browser: Browser) -> None:
+    make(browser("editor"))
+    said = words(browser("viewer").get(HOME))
+    assert "You have no token" in said
+    assert "Agents cannot reach" not in said
+    assert "finds what is remembered here." in said
+    AccessToken.objects.all().delete()
+    assert "Agents cannot reach this console yet" in words(browser("admin").get(HOME))
+
+
+@pytest.mark.parametrize(
+    ("changed", "address"),
+    [({}, "/api/v1/recall"), ({"reach": "chosen", "banks": ["ops"]}, "/api/v1/recall"),
+     ({"scopes": ["rules:read"]}, "/api/v1/rules?bank=ops")],
+)  # fmt: skip
+def test_the_line_that_is_given_to_try_a_token_works(
+    ops: World, browser: Browser, changed: dict[str, Any], address: str
+) -> None:
+    save(ops, "Pump 1 leaks: what is known of it.")
+    answer = make(browser("editor"), **changed)
+    found = re.search(r'id="try"[^>]*value="([^"]*)"', answer.content.decode())
+    assert found
+    word, flags, _, header, url, *rest = shlex.split(html.unescape(found[1]))
+    assert (word, flags, url) == ("curl", "-fsS", f"http://testserver{address}")
+    name, _, value = header.partition(": ")
+    assert value == f"Bearer {secret_in(answer)}"
+    if rest:
+        assert rest[:3] == ["-H", "Content-Type: application/json", "-d"]
+        told = Client().post(
+            address, rest[3], content_type="application/json", headers={name: value}
+        )
+        assert "Pump 1 leaks" in told.content.decode()
+    else:
+        assert Client().get(address, headers={name: value}).status_code == 200
+
+
+def test_a_token_that_reads_nothing_has_no_line_to_try(ops: World, browser: Browser) -> None:
+    answer = make(browser("editor"), scopes=["memory:write", "hooks"])
+    assert secret_in(answer)
+    assert "curl" not in words(answer)
+
+
+def test_a_made_token_comes_with_the_whole_address_and_where_it_is_described(
+    ops: World, browser: Browser
+) -> None:
+    client = browser("editor")
+    answer = make(client)
+    assert "http://testserver/api/v1/" in words(answer).replace("/ ", "/")
+    assert 'href="/api/v1/docs"' in answer.content.decode()
+    assert client.get("/api/v1/docs").status_code == 200
+
+
+def test_the_widest_scope_says_all_that_it_opens(ops: World, browser: Browser) -> None:
+    said = words(browser("owner").get(HOME))
+    for deed in ("Describe and rename", "trash and back", "webhooks", "doctor", "reload", "config"):
+        assert deed in said
 
 
 def test_a_token_is_limited_to_what_was_chosen(ops: World, browser: Browser) -> None:

@@ -245,3 +245,25 @@ def _lives(pid: int) -> bool:
         return (Path("/proc") / str(pid) / "stat").read_text().rpartition(") ")[2][0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+@pytest.mark.parametrize(
+    "half",
+    [
+        f"POST /sign-in HTTP/1.1\r\nHost: localhost\r\n{FORM['Content-Type']}: x\r\n"
+        "Content-Length: 1000\r\n\r\na",
+        "POST /sign-in HTTP/1.1\r\nHost: local",
+    ],
+    ids=["body", "head"],
+)
+def test_half_sent_requests_hold_nobody_up(server: Server, client: Client, half: str) -> None:
+    held = [socket.create_connection(("127.0.0.1", server.port), timeout=10) for _ in range(20)]
+    try:
+        for connection in held:
+            connection.sendall(half.encode())
+        started = time.monotonic()
+        save(client, "Pump 4 runs although others dawdle.")
+        assert time.monotonic() - started < SOON_S
+    finally:
+        for connection in held:
+            connection.close()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Request, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
@@ -66,6 +66,8 @@ class Watched:
     page: Page
     server: Server
     complaints: list[str] = field(default_factory=list)
+    stays: bool = False
+    """How a question of a page is answered: stay, or go on."""
 
     def open(self, path: str) -> None:
         """Go to a page of the server."""
@@ -192,12 +194,17 @@ def window(browser: Browser, server: Server, **options: Any) -> Iterator[Watched
     context.on("request", look)
     watched.page.on("console", lambda said: _complain(watched, said.type, said.text))
     watched.page.on("pageerror", lambda error: watched.complaints.append(str(error)))
-    watched.page.on("dialog", lambda dialog: watched.complaints.append(dialog.message))
+    watched.page.on("dialog", lambda dialog: _answer(watched, dialog))
     try:
         yield watched
         assert watched.complaints == []
     finally:
         context.close()
+
+
+def _answer(watched: Watched, dialog: Dialog) -> None:
+    watched.complaints.append(dialog.message)
+    dialog.dismiss() if watched.stays else dialog.accept()
 
 
 def _complain(watched: Watched, kind: str, text: str) -> None:

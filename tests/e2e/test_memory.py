@@ -16,6 +16,7 @@ from tests.e2e.conftest import PHONE, Add, Server, Watched, window
 pytestmark = pytest.mark.slow  # a real server and a real browser
 
 LIST = "/b/kilns/memories"
+UNSAVED = "What you typed is not saved. Go on without it?"
 FACTS = "semantic_memory/facts.md"
 HOSTILE = (
     '<img src=x onerror=alert(1)></textarea><b hx-get="/stray" hx-trigger="load">{{ 7*7 }}</b>'
@@ -134,6 +135,42 @@ def test_cancel_and_escape_close_the_editor_and_give_the_focus_back(
             page.keyboard.press("Escape")
         expect(row(page, key)).to_contain_text("shelf is cracked")
         focused(page, f"edit-{key}")
+    # What was typed goes after a question: Escape is pressed for many reasons.
+    assert watched.complaints == [UNSAVED]
+    watched.complaints.clear()
+
+
+def test_nothing_typed_in_a_row_goes_with_the_list_unasked(watched: Watched, add: Add) -> None:
+    key = key_of(add(watched, "The kiln vent is stiff.", tags="vents"))
+    page = watched.page
+    watched.open(LIST)
+    row(page, key).get_by_role("link", name="Edit").click()
+    row(page, key).get_by_label("Text").fill("half a thought")
+    watched.stays = True
+    with page.expect_event("dialog"):
+        page.locator(".filter-chips a", has_text="vents").click()
+    expect(row(page, key).get_by_label("Text")).to_have_value("half a thought")
+    assert watched.complaints == [UNSAVED]
+    watched.complaints.clear()
+    row(page, key).get_by_role("link", name="Cancel").click()
+    expect(row(page, key)).to_contain_text("vent is stiff")
+
+
+def test_an_ended_session_is_told_and_takes_the_place_of_nothing(
+    watched: Watched, add: Add
+) -> None:
+    key = key_of(add(watched, "The kiln cone is bent."))
+    page = watched.page
+    watched.open(LIST)
+    kept = [each for each in page.context.cookies() if "csrf" in each["name"]]
+    page.context.clear_cookies()
+    page.context.add_cookies(kept)  # type: ignore[arg-type]  # as the browser gave them
+    row(page, key).get_by_role("button", name="Pin").click()
+    expect(page.locator("#err .strip")).to_contain_text("Your session has ended")
+    page.locator(f"#open-{key}").click()
+    expect(row(page, key)).to_contain_text("cone is bent")
+    expect(page.locator("main")).to_have_count(1)
+    watched.complaints.clear()  # the browser tells of each 401
 
 
 def test_a_refused_edit_stays_open_with_its_reason(watched: Watched, add: Add) -> None:

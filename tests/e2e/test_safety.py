@@ -50,6 +50,7 @@ PAGES = {
     "new bank": "/banks/new",
     "welcome": "/welcome",
     "tokens": "/settings/tokens",
+    "password": "/settings/password",
     "configuration": "/settings/config",
     "audit": "/audit",
     "nothing in audit": "/audit?who=nobody",

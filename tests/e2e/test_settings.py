@@ -17,6 +17,7 @@ PAGES = (
     "/banks/new",
     "/b/kilns/settings",
     "/settings/tokens",
+    "/settings/password",
     "/settings/config",
     "/welcome",
 )

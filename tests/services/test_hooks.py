@@ -95,6 +95,26 @@ def test_a_change_of_rules_arrives_once_and_the_prompt_stays_the_same(world: Wor
     assert section(ask(world, step(5, news, back))) == first
 
 
+def test_an_update_that_shares_a_message_is_not_told_again(world: World) -> None:
+    set_rule(world, "Answer in metric units.")
+    ask(world, step(1))
+    set_rule(world, "Answer in bar.")
+    [news] = appended(ask(world, step(1)))
+    joined = {"role": "user", "content": f"{news['content']} \n\nand the valve?"}
+    assert appended(ask(world, step(2, joined))) == []
+
+
+def test_tokens_without_an_owner_share_their_sessions(world: World) -> None:
+    tokens = [
+        Principal(handle=f"token:{n}", token_id=n, is_admin=True, scopes=frozenset({Scope.HOOKS}))
+        for n in (1, 2)
+    ]
+    sessions.select(tokens[0], "chat", world.bank)
+    told = ask(world, Step(session_id="chat", messages=[ASKED]), tokens[1])
+    assert told.annotations.bank == "ops"
+    assert ask(world, Step(session_id="chat"), world.viewer).annotations.bank == "main"
+
+
 def test_another_session_starts_with_the_rules_of_today(world: World) -> None:
     set_rule(world, "Answer in metric units.")
     ask(world, step())

@@ -275,6 +275,30 @@ def test_the_doctor_sees_jobs_that_wait_and_jobs_that_are_dead(clock: Clock, do:
     assert (late.ok, late.required, "6 minutes" in late.detail) == (False, True, True)
 
 
+def test_jobs_that_wait_for_others_leave_a_thread_to_the_rest(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handlers, "_handlers", {})
+    crew, ran = jobs.Crew(threads=2), []
+
+    def call(running: Running) -> None:
+        ran.append(running.payload["number"])
+        if len(ran) == 1:  # while it waits, the other thread of the crew looks for work
+            assert [crew._run_one(), crew._run_one()] == [True, False]
+            assert not queue.due(outside=False).exists()
+            assert queue.due().exists()
+
+    def pump(running: Running) -> None:
+        ran.append(running.payload["number"])
+
+    jobs.handler("call", limit_s=LIMIT_S, tries=3, is_outside=True)(call)
+    jobs.handler("pump", limit_s=LIMIT_S, tries=3)(pump)
+    for kind, number in (("call", 1), ("call", 2), ("pump", 3)):
+        jobs.enqueue(kind, {"number": number}, dedup=str(number))
+    assert [crew._run_one(), crew._run_one(), crew._run_one()] == [True, True, False]
+    assert ran == [1, 3, 2]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_at_a_stop_what_runs_is_waited_for_and_then_given_back_unspent(
     monkeypatch: pytest.MonkeyPatch,

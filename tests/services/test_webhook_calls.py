@@ -234,7 +234,16 @@ def test_what_is_kept_of_an_answer_holds_no_secret(receiver: Receiver) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "seconds"), [("120", 120), ("soon", None), ("99999999", 86_400), ("-1", None)]
+    ("value", "seconds"),
+    [
+        ("120", 120),
+        ("soon", None),
+        ("99999999", 86_400),
+        ("-1", None),
+        ("Mon, 01 Jan 9999 00:00:00 GMT", 86_400),
+        ("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", None),
+        ("Mon, 01 Jan 2026 00:00:00 +99999999999999999999", None),
+    ],
 )
 def test_a_receiver_may_say_when_to_come_again(
     receiver: Receiver, value: str, seconds: float | None

@@ -13,11 +13,12 @@ from pytest_django import Settings
 from banks import errors, feed, jobs, seams, sync
 from banks.access import Principal, Role, Scope
 from banks.jobs import queue
-from banks.models import Bank, Change
+from banks.models import Bank, Change, Entry
 from banks.outbox import Delivery, Job, Webhook
 from banks.services import banks, entries, members, rules, webhooks
+from banks.services.drafts import Draft
 from banks.services.webhooks import Filter, Patch, Sent
-from banks.webhooks import delivery, sending
+from banks.webhooks import delivery, sending, signing
 from tests.builders import World, person, save
 from tests.receivers import OK, Receiver, receiving, status
 
@@ -163,6 +164,22 @@ def test_a_secret_that_somebody_wrote_into_a_file_does_not_leave(
     assert len(receiver.got) == 2
     assert not any(token.encode() in got.body for got in receiver.got)
     assert not Delivery.objects.filter(body__contains=token).exists()
+
+
+def test_no_text_field_of_a_memory_takes_a_secret_along(world: World) -> None:
+    token = "ghp_" + "Zq7Lm2Xc9Vb4Nn8Kj3Hg6Fd1Sa5Pw0RtYuEi"
+    save(world, "Pump 1 is blue")
+    texts = ("text", "summary", "title", "session", "source_entry", "agent")
+    Entry.objects.update(
+        kind="procedural", tags=[token], entities=[token], **dict.fromkeys(texts, token)
+    )
+    Change.objects.filter(target=Change.Target.ENTRY).update(reason=f"It was {token}.")
+    (event,) = feed.events.of_changes(world.bank, [Change.objects.latest("seq")])
+    assert event.memory is not None
+    assert event.memory.source is not None
+    assert event.memory.tags == event.memory.entities == ["[redacted:vcs-token]"]
+    assert event.memory.source.session_id == "[redacted:vcs-token]"
+    assert token not in repr(event)
 
 
 def test_a_subscriber_that_fails_never_fails_a_write(
@@ -335,6 +352,46 @@ def test_no_other_worker_takes_over_while_a_long_queue_is_sent(
     assert [each.state for each in log(world, hook)] == ["ok"] * 4
 
 
+def test_a_slow_receiver_with_a_long_queue_lets_others_go_first(
+    world: World, hook: webhooks.Hook, receiver: Receiver, clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    other, _ = webhooks.create(world.maintainer, f"{receiver.url}&2", Filter(banks=("ops",)))
+    called: list[str] = []
+
+    def slow(url: str, *_: object) -> sending.Answer:
+        clock.pass_s(sending.TOTAL_S)
+        called.append(url)
+        return sending.Answer(status=200)
+
+    monkeypatch.setattr(sending, "post", slow)
+    for number in range(3):
+        save(world, f"Gauge {number} is new")
+    work()
+    assert called == [hook.url, other.url] * 3
+
+
+def test_a_call_that_breaks_on_our_side_is_a_failed_attempt_and_blocks_nothing(
+    world: World, hook: webhooks.Hook, receiver: Receiver, clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def broken(*_: object) -> sending.Answer:
+        raise OverflowError("no such date")
+
+    save(world, "Pump 1 is blue")
+    with monkeypatch.context() as patched:
+        patched.setattr(sending, "post", broken)
+        work()
+    (sent,) = log(world, hook)
+    assert (sent.state, [each["error"] for each in sent.attempts]) == (
+        "retrying",
+        [delivery.BROKE],
+    )
+    clock.pass_s(6)
+    work()
+    assert [each.state for each in log(world, hook)] == ["ok"]
+
+
 def test_two_workers_make_no_event_twice(world: World, hook: webhooks.Hook) -> None:
     save(world, "Pump 1 is blue")
     (position,) = Webhook.objects.get().webhookposition_set.select_related("bank")
@@ -444,6 +501,22 @@ def test_both_secrets_sign_for_a_day_after_a_rotation(
     assert Webhook.objects.get().secret == new
 
 
+def test_of_two_rotations_at_once_the_second_signs_with_the_secret_of_the_first(
+    world: World, hook: webhooks.Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, between = signing.new_secret, []
+
+    def meanwhile() -> str:
+        monkeypatch.setattr(signing, "new_secret", plain)
+        _, secret = webhooks.change(world.owner, hook.id, Patch(new_secret=True))
+        between.append(secret)
+        return plain()
+
+    monkeypatch.setattr(signing, "new_secret", meanwhile)
+    webhooks.change(world.maintainer, hook.id, Patch(new_secret=True))
+    assert [Webhook.objects.get().old_secret] == between
+
+
 # --- who ------------------------------------------------------------------------------------------
 
 
@@ -500,6 +573,26 @@ def test_a_webhook_is_seen_by_those_who_maintain_all_of_its_banks(
         webhooks.change(world.maintainer, hook.id, Patch(filter=Filter(banks=("kilns",))))
     changed, _ = webhooks.change(world.owner, hook.id, Patch(active=False))
     assert changed.owner == "owner"
+
+
+def test_the_log_shows_no_delivery_of_a_bank_that_one_does_not_maintain(
+    world: World, clock: Clock, receiver: Receiver
+) -> None:
+    kilns, _ = banks.create(world.admin, "kilns")
+    made, _ = webhooks.create(world.admin, receiver.url, Filter(banks=("ops", "kilns")))
+    entries.save(world.admin, kilns, Draft(text="Kiln 1 is cold"))
+    save(world, "Pump 1 is blue")
+    work()
+    webhooks.change(world.admin, made.id, Patch(filter=Filter(banks=("ops",))))
+    theirs, _ = webhooks.deliveries(world.admin, made.id)
+    foreign = next(each for each in theirs if each.bank == "kilns")
+    assert [each.bank for each in log(world, made)] == ["ops"]
+    with pytest.raises(errors.NotFound):
+        webhooks.redeliver(world.maintainer, made.id, foreign.id)
+    members.set_role(world.admin, kilns, "maintainer", Role.VIEWER)
+    assert [each.bank for each in log(world, made)] == ["ops"]
+    members.set_role(world.admin, kilns, "maintainer", Role.MAINTAINER)
+    assert {each.bank for each in log(world, made)} == {"ops", "kilns"}
 
 
 Refused = Callable[[World], Principal]

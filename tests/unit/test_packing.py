@@ -2,7 +2,7 @@
 
 import pytest
 
-from recall.engine.packing import Fit, PackedRules, pack_memories, pack_rules, tokens
+from recall.engine.packing import Fit, PackedRules, pack_memories, pack_rules, rule_size, tokens
 
 
 def shown(packed: PackedRules) -> dict[str, tuple[Fit, str]]:
@@ -125,3 +125,8 @@ def test_hits_that_were_skipped_are_not_replaced() -> None:
 
 def test_tokens_are_rounded_up() -> None:
     assert [tokens(chars) for chars in (0, 1, 4, 5)] == [0, 1, 1, 2]
+
+
+def test_blank_lines_around_a_rule_do_not_count() -> None:
+    assert rule_size("\n\n  - Wait.\n- Look.\n\n") == len("  - Wait.\n- Look.")
+    assert rule_size(" \n") == 0

@@ -1,9 +1,19 @@
 """The words that went and came, with which the console shows an edit."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryconsole.console.diff import Line, Piece, Side, lines, pieces, shortened
+from memoryconsole.console.diff import (
+    MOST_COMPARED,
+    Line,
+    Piece,
+    Side,
+    lines,
+    opcodes,
+    pieces,
+    shortened,
+)
 
 
 def test_only_the_words_that_differ_are_marked() -> None:
@@ -80,3 +90,30 @@ def test_only_lines_near_a_change_are_shown() -> None:
     found = lines("\n".join(long), "\n".join([*long[:20], "a new one", *long[20:]]))
     assert [line.kind for line in found] == ["fold", *["same"] * 3, "new", *["same"] * 3, "fold"]
     assert (found[0].left_out, found[-1].left_out) == (17, 17)
+
+
+@pytest.mark.parametrize("count", [3, 30_000])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("ab", "ab"),
+        ("ab", "ba"),
+        ("abc", "abbc"),
+        ("abbc", "abc"),
+        ("a", "aa"),
+        ("", "a"),
+        ("a", ""),
+    ],
+)
+def test_long_texts_are_compared_by_where_they_begin_and_end(
+    count: int, old: str, new: str
+) -> None:
+    left = [*"xy", *old * count, *"z"]
+    right = [*"xy", *new * count, *"z"]
+    found = opcodes(left, right)
+    assert [place for _, i, j, _, _ in found for place in left[i:j]] == left
+    assert [place for _, _, _, i, j in found for place in right[i:j]] == right
+    assert all((left[i:j] == right[k:n]) == (tag == "equal") for tag, i, j, k, n in found)
+    assert found[0][0] == "equal"
+    if max(len(left), len(right)) > MOST_COMPARED:
+        assert len(found) <= 3

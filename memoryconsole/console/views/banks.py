@@ -59,6 +59,10 @@ def index(request: HttpRequest) -> HttpResponse:
 def new(request: HttpRequest) -> HttpResponse:
     """Make a bank. Or what is to be said of a name while it is typed."""
     principal = person(request)
+    if not principal.may_create_banks and (
+        request.method == "POST" or queries.summaries(principal)
+    ):
+        raise errors.Forbidden("Making a bank needs an instance admin.")
     if htmx.target(request) == "name-hint":
         values = {"hint": banks.name_hint(principal, request.GET.get("name", ""))}
         return page(request, NEW, values, parts={"name-hint": f"{NEW}#name-hint"})
@@ -104,6 +108,7 @@ def _opened(request: HttpRequest, bank: str) -> Bank:
 def set_member(request: HttpRequest, bank: str) -> HttpResponse:
     """Make somebody a member (`new`), or give a member another role."""
     principal, opened = person(request), _opened(request, bank)
+    owners = membership.owners(opened)
     if "new" in request.POST:
         form = MemberForm(request.POST)
         if not form.add_to(principal, opened):
@@ -116,20 +121,20 @@ def set_member(request: HttpRequest, bank: str) -> HttpResponse:
         except errors.Conflict as error:
             return _refused(request, principal, bank, error)
     messages.success(request, f"{who} is {role} of {bank} now.")
-    return _after(request, principal, bank)
+    return _after(request, principal, opened, owners)
 
 
 @signed_in("POST")
 def remove_member(request: HttpRequest, bank: str) -> HttpResponse:
     """End a membership."""
     principal, opened = person(request), _opened(request, bank)
-    who = request.POST.get("username", "")
+    who, owners = request.POST.get("username", ""), membership.owners(opened)
     try:
         membership.remove(principal, opened, who)
     except errors.Conflict as error:
         return _refused(request, principal, bank, error)
     messages.success(request, f"{who} is no member of {bank} any more.")
-    return _after(request, principal, bank)
+    return _after(request, principal, opened, owners)
 
 
 def _refused(
@@ -140,8 +145,13 @@ def _refused(
     return _members(request, principal, bank, form, error.message)
 
 
-def _after(request: HttpRequest, principal: Principal, bank: str) -> HttpResponse:
-    """To the list of members; who left the bank does not see it any more."""
-    if bank not in membership.roles(principal):
+def _after(
+    request: HttpRequest, principal: Principal, bank: Bank, owners: list[str]
+) -> HttpResponse:
+    """To the list of members; who left the bank does not see it any more. `owners` had it before:
+    an instance admin may leave none."""
+    if owners and not membership.owners(bank):
+        messages.warning(request, "The bank has no owner now; instance admins reach it.")
+    if bank.name not in membership.roles(principal):
         return SeeOther(reverse("banks"))
-    return SeeOther(f"{reverse('bank_settings', args=[bank])}#list")
+    return SeeOther(f"{reverse('bank_settings', args=[bank.name])}#list")

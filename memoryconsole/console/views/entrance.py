@@ -1,16 +1,17 @@
-"""The way in and out: the first account, signing in, signing out, the theme."""
+"""The way in and out: the first account, signing in, another password, signing out, the theme."""
 
 from django.conf import settings
 from django.contrib import auth as django_auth
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST
 
 from banks import auth, config, errors
-from banks.services import banks
+from banks.services import banks, people
 from banks.store.errors import StoreError
 from memoryconsole import throttle
 from memoryconsole.console.context import (
@@ -19,9 +20,12 @@ from memoryconsole.console.context import (
     SeeOther,
     bare_page,
     keep,
+    page,
+    person,
     safe_next,
 )
-from memoryconsole.console.forms import SetupForm, SignInForm
+from memoryconsole.console.forms import PasswordForm, SetupForm, SignInForm
+from memoryconsole.console.pages import signed_in
 from memoryconsole.errors import status_of, translated
 
 WRONG = "That name and password do not fit together."
@@ -99,6 +103,45 @@ def _signed_in(request: HttpRequest, form: SignInForm) -> bool:
         return False
     throttle.end_sign_in(name, address)
     django_auth.login(request, user)
+    return True
+
+
+@sensitive_post_parameters("old", "password", "again")
+@signed_in("GET", "POST")
+def password(request: HttpRequest) -> HttpResponse:
+    """Give oneself another password: this session goes on, the others end."""
+    form = PasswordForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and _changed_password(request, form):
+        messages.success(request, "Your password is changed. Your other sessions have ended.")
+        return SeeOther(reverse("password"))
+    response = page(request, "console/password.html", {"form": form, "at": "password"}, form.status)
+    if form.retry_after_s:
+        response.headers["Retry-After"] = str(form.retry_after_s)
+    return response
+
+
+@sensitive_variables("typed")
+def _changed_password(request: HttpRequest, form: PasswordForm) -> bool:
+    """Guesses count together with those of the sign-in page, as they are about the same secret."""
+    form.status = 422
+    if not form.is_valid():
+        return False
+    name, typed = request.user.get_username(), form.cleaned_data
+    address = request.META.get("REMOTE_ADDR", "")
+    try:
+        throttle.begin_sign_in(name, address)
+    except errors.TooMany as error:
+        form.status, form.retry_after_s = status_of(type(error)), error.retry_after_s
+        form.add_error(None, error.message)
+        return False
+    user = form.attempt(
+        lambda: people.change_own_password(person(request), typed["old"], typed["password"])
+    )
+    if "old" not in form.errors:
+        throttle.end_sign_in(name, address)
+    if user is None:
+        return False
+    django_auth.update_session_auth_hash(request, user)
     return True
 
 

@@ -11,8 +11,8 @@ from banks.revisions import of_entry
 from banks.services import Bank, entries, open_bank
 from memoryconsole.console import comparing, htmx, telling
 from memoryconsole.console.context import SeeOther, page, person, place, safe_next
-from memoryconsole.console.forms import EditMemoryForm
-from memoryconsole.console.merge import conflict
+from memoryconsole.console.forms import EditMemoryForm, plain
+from memoryconsole.console.merge import Conflict, choose_first, conflict
 from memoryconsole.console.pages import signed_in
 from memoryconsole.console.timeline import SHOWN, changes, states
 
@@ -67,6 +67,9 @@ def edit(request: HttpRequest, bank: str, key: str) -> HttpResponse:
 def _save(request: HttpRequest, bank: Bank, memory: Memory) -> HttpResponse:
     principal, form = person(request), EditMemoryForm.sent(memory, request.POST)
     base = request.POST.get("base", "")
+    undecided = _undecided(request, bank, memory, form)
+    if undecided is not None:
+        return undecided
     expected = entries.Expected(version=base)
     try:
         saved = form.attempt(
@@ -97,25 +100,58 @@ def _editor(request: HttpRequest, memory: Memory, form: EditMemoryForm) -> HttpR
     return page(request, "console/edit_memory.html", values, form.status, parts=parts)
 
 
+def _undecided(
+    request: HttpRequest, bank: Bank, memory: Memory, form: EditMemoryForm
+) -> HttpResponse | None:
+    """The two edits once more while the marks of their merge stand in its text; else None."""
+    typed = EditMemoryForm.met(request.POST)
+    if typed is None or not form.is_valid():
+        return None
+    states = {each.memory.version: each.memory for each in of_entry(bank, memory.id)}
+    was, now = (states.get(each.cleaned_data["base"]) for each in (typed, form))
+    if now is None:
+        return None
+    merged = _met(typed, was, now).merged
+    count = merged.undecided(plain(form.cleaned_data["text"]))
+    if not count:
+        return None
+    form.status = 422
+    form.refuse(errors.Invalid(choose_first(count), loc="text"))
+    form.fields["text"].widget.attrs["autofocus"] = True
+    return _clash(request, typed, was, now, form)
+
+
+def _met(typed: EditMemoryForm, was: Memory | None, now: Memory) -> Conflict:
+    return conflict(was.text if was else None, now.text, typed.typed["text"])
+
+
 def _clash(
-    request: HttpRequest, typed: EditMemoryForm, was: Memory | None, now: Memory
+    request: HttpRequest,
+    typed: EditMemoryForm,
+    was: Memory | None,
+    now: Memory,
+    refused: EditMemoryForm | None = None,
 ) -> HttpResponse:
-    """What was, what is now, and what was typed; the ways on, with what each would save."""
-    mine = typed.onto(was, now)
-    met = conflict(was.text if was else None, now.text, typed.typed["text"])
+    """What was, what is now, and what was typed; the ways on, with what each would save.
+    `refused`: the merge as it was sent."""
+    mine, met = typed.onto(was, now), _met(typed, was, now)
     bank = open_bank(person(request), now.bank, Role.VIEWER, Scope.MEMORY_READ)
+    history = of_entry(bank, now.id)
     values = {
         "conflict": met,
-        "latest": of_entry(bank, now.id)[0],
+        "latest": next((x for x in history if x.memory.version == now.version), history[0]),
         "their_fields": changes(was, now) + states(was, now) if was else [],
         "my_fields": typed.edits(was),
         "mine": [*mine.items(), ("base", now.version)],
-        "form": EditMemoryForm.filled(now, typed.merged(was, now, met.merged.text)),
+        "met": [*typed.typed.items(), ("base", typed.cleaned_data["base"])],
+        "form": refused or EditMemoryForm.filled(now, typed.merged(was, now, met.merged.text)),
         "memory": now,
         "place": place(person(request), now.bank),
     }
     parts = {f"m-{now.id}": "components/row_edit.html"}
-    return page(request, "console/clash.html", values, 409, parts=parts)
+    return page(
+        request, "console/clash.html", values, refused.status if refused else 409, parts=parts
+    )
 
 
 def _to_write(request: HttpRequest, bank: str) -> Bank:

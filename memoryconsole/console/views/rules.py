@@ -11,6 +11,7 @@ from banks.services import rules as service
 from banks.store import names
 from memoryconsole.console import rules, telling
 from memoryconsole.console.context import SeeOther, page, person, place, safe_next
+from memoryconsole.console.merge import choose_first
 from memoryconsole.console.pages import signed_in
 from memoryconsole.console.rule_form import RuleForm
 
@@ -27,9 +28,10 @@ TOOLS = (
 )
 """Buttons over the text: what each does, its icon, its name."""
 
-SAVED = "Saved. Sessions that agents begin from now on have it."
-RESTORED = "Restored. Sessions that agents begin from now on have this text."
-REMOVED = "Removed. Sessions that agents begin from now on are without it."
+_NEXT = "Running sessions are told with their next turn; new ones begin"
+SAVED = f"Saved. {_NEXT} with it."
+RESTORED = f"Restored. {_NEXT} with this text."
+REMOVED = f"Removed. {_NEXT} without it."
 
 
 @signed_in("GET")
@@ -89,6 +91,15 @@ def _opened(request: HttpRequest, bank: str) -> Bank:
 
 def _save(request: HttpRequest, opened: Bank, form: RuleForm) -> HttpResponse:
     name = form.rule_name
+    met = RuleForm.met(request.POST)
+    if met is not None and form.is_valid():
+        found = rules.clash(opened, name, met.base_version, met.typed, onto=form.base_version)
+        count = found.texts.merged.undecided(queries.plain(form.typed))
+        if count:
+            form.status = 422
+            form.refuse(errors.Invalid(choose_first(count), loc="text"))
+            form.fields["text"].widget.attrs["autofocus"] = True
+            return _clash(request, opened, name, met, found, form)
     try:
         saved = form.attempt(
             lambda: service.set_rule(
@@ -153,9 +164,15 @@ def _editor(request: HttpRequest, opened: Bank, form: RuleForm) -> HttpResponse:
 
 
 def _clash(
-    request: HttpRequest, opened: Bank, name: str, form: RuleForm, found: rules.Clash
+    request: HttpRequest,
+    opened: Bank,
+    name: str,
+    form: RuleForm,
+    found: rules.Clash,
+    refused: RuleForm | None = None,
 ) -> HttpResponse:
-    """What was, what is now, what was typed, and a text that has both edits."""
+    """What was, what is now, what was typed, and a text that has both edits. `refused`: the merge
+    as it was sent."""
     mine = {"name": name, "text": form.typed, "reason": form["reason"].value() or ""}
     onto = mine | {"base": found.version}
     address = "edit_rule" if found.version else "new_rule"
@@ -163,12 +180,13 @@ def _clash(
         "clash": found,
         "name": name,
         "mine": onto.items(),
-        "form": RuleForm(initial=onto | {"text": found.texts.merged.text}),
+        "met": (mine | {"base": form.base_version}).items(),
+        "form": refused or RuleForm(initial=onto | {"text": found.texts.merged.text}),
         "action": reverse(address, args=[opened.name, name] if found.version else [opened.name]),
         "theirs": reverse("rule", args=[opened.name, name]),
         "place": place(person(request), opened.name),
     }
-    return page(request, CLASH, values, status=409)
+    return page(request, CLASH, values, status=refused.status if refused else 409)
 
 
 @signed_in("POST")

@@ -51,6 +51,7 @@ def _make(request: HttpRequest) -> HttpResponse:
     return _page(request, _new_form(request), token=token, secret=secret)
 
 
+@sensitive_variables("values", "secret")
 def _page(
     request: HttpRequest,
     form: TokenForm,
@@ -58,8 +59,16 @@ def _page(
     token: service.Token | None = None,
     secret: str = "",
 ) -> HttpResponse:
-    rows = tokens.rows(person(request))
-    values = {"form": form, "rows": rows, "token": token, "secret": secret, "at": "tokens"}
+    principal, root = person(request), request.build_absolute_uri("/")
+    values = {
+        "form": form,
+        "rows": tokens.rows(principal),
+        "token": token,
+        "secret": secret,
+        "try_line": tokens.try_line(principal, token, secret, root) if token else "",
+        "api": f"{root}api/v1/",
+        "at": "tokens",
+    }
     return page(request, TOKENS, values, form.status, parts={"page": f"{TOKENS}#page"})
 
 
