@@ -239,3 +239,7 @@ def test_router_rows_are_named_within_the_router_folder(
 ) -> None:
     assert tree.router_of(path) == expected
     assert tree.root_row_of(path) == root_row
+
+
+def test_the_log_of_a_rule_names_its_rule() -> None:
+    assert tree.rule_of_log(tree.rule_history_path("style-2")) == "style-2"
