@@ -125,7 +125,9 @@ def test_a_value_that_no_field_takes_any_more_counts_as_not_set_and_the_doctor_s
     world: World,
 ) -> None:
     values = {"recall_limit": 5_000, "colour": "red", "max_rule_chars": 100}
-    Configuration.objects.create(values=values, changed_at=seams.now(), changed_by="x")
+    Configuration.objects.create(
+        pk=Configuration.ONE, values=values, changed_at=seams.now(), changed_by="x"
+    )
     assert (config.current().recall_limit, config.current().max_rule_chars) == (6, 100)
     found = next(each for each in ops.doctor().checks if each.name == "configuration")
     told = [each.message for each in found.findings if each.code == "config_value"]
