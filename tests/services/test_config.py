@@ -93,7 +93,10 @@ def test_a_call_reads_the_row_once_and_keeps_to_one_state(world: World) -> None:
     with CaptureQueriesContext(connection) as asked, config.once():
         before = config.current()
         Configuration.objects.create(
-            values={"recall_limit": 9}, changed_at=seams.now(), changed_by="another process"
+            pk=Configuration.ONE,
+            values={"recall_limit": 9},
+            changed_at=seams.now(),
+            changed_by="another process",
         )
         assert config.current() == before
     assert sum(each["sql"].startswith("SELECT") for each in asked) == 1
