@@ -1,11 +1,9 @@
 """The stream of events for programs: every change of some banks, in order, from where they left."""
 
-import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from django.db import Error
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from ninja import Query, Router
@@ -21,14 +19,10 @@ from banks.schemas.common import Params, answers
 from memoryconsole import sse
 from memoryconsole.admission import session_again
 
-logger = logging.getLogger(__name__)
-
 BANKS_MOST = 200
 """Positions of so many banks fit into a header."""
 
 EVENTS_AT_ONCE = 100
-LOOK_EVERY_S = 1.0
-RETRY_MS = 3_000
 
 router = Router(tags=["events"])
 
@@ -72,8 +66,11 @@ def stream_events(request: Request, params: Query[EventParams]) -> HttpResponseB
     if not chosen:
         known = positions.heads() | known
     listener = stream.hub.listen(known, person=request.auth.key, every=not chosen)
-    reader = _Reader(request, frozenset(chosen), frozenset(params.type), at)
-    return sse.response(_events(reader, listener, is_reset=is_reset), close=listener.close)
+    reader = _Reader(request, listener, frozenset(chosen), frozenset(params.type), at)
+    opening = [sse.OPENING + sse.mark(reader.cursor)]
+    if is_reset:
+        opening.append(sse.event("reset", '{"event_type":"reset"}', event_id=reader.cursor))
+    return sse.response(sse.follow(request, listener, opening, reader.say), close=listener.close)
 
 
 def _begin(cursor: str, visible: list[int]) -> tuple[bool, dict[int, Position]]:
@@ -106,6 +103,7 @@ class _Reader:
     """What one stream tells, and up to where it has. Without `chosen` banks it tells all."""
 
     request: Request
+    listener: stream.Listener
     chosen: frozenset[int]
     types: frozenset[str]
     at: dict[int, Position]
@@ -116,8 +114,8 @@ class _Reader:
         """All positions."""
         return positions.cursor(self.at)
 
-    def news(self, moved: Mapping[int, int]) -> tuple[list[str], dict[int, int]]:
-        """The next events of these banks, and the numbers up to which they are told.
+    def say(self, moved: Mapping[int, int]) -> list[str]:
+        """The next events of these banks; of none, a ping.
 
         Raises Unauthenticated, ScopeMissing, and BankNotFound for a chosen bank out of sight.
         """
@@ -136,7 +134,9 @@ class _Reader:
                 # Nothing that happens while a bank is out of sight is told later.
                 self.at.pop(pk, None)
                 self.passed[pk] = known[pk] = head
-        return told, known
+        for pk, head in known.items():
+            self.listener.know(pk, head)
+        return told if moved else [sse.PING + sse.mark(self.cursor)]
 
     def _of_bank(self, bank: Bank) -> list[str]:
         here = self.at.setdefault(bank.pk, Position(self.passed.pop(bank.pk, 0)))
@@ -147,42 +147,3 @@ class _Reader:
                 line = shapes.line(event)
                 told.append(sse.event(event.trigger.value, line, event_id=self.cursor))
         return told
-
-
-def _events(reader: _Reader, listener: stream.Listener, *, is_reset: bool) -> Iterator[str]:
-    """The stream: each change once, in the order of its bank, and now and then a ping."""
-    stream.release_connections()
-    line = sse.Line(reader.request)
-    yield sse.opening(retry_ms=RETRY_MS) + sse.mark(reader.cursor)
-    if is_reset:
-        yield sse.event("reset", '{"event_type":"reset"}', event_id=reader.cursor)
-    spoke_at = listener.clock()
-    while not (listener.ended or line.is_gone()):
-        moved = listener.wait(LOOK_EVERY_S)
-        if not moved and listener.clock() - spoke_at < sse.PING_EVERY_S:
-            continue
-        words = _words(reader, listener, moved)
-        if words is None:
-            return
-        yield from words
-        if words:
-            spoke_at = listener.clock()
-
-
-def _words(
-    reader: _Reader, listener: stream.Listener, moved: Mapping[int, int]
-) -> list[str] | None:
-    """What to send; None when the stream is at its end. Either way the right to it is checked."""
-    try:
-        told, known = reader.news(moved)
-    except errors.DomainError:
-        return None
-    except Error as error:
-        # The client comes back with the last id that it has.
-        logger.warning("stream without database", exc_info=error)
-        return None
-    finally:
-        stream.release_connections()
-    for bank, head in known.items():
-        listener.know(bank, head)
-    return told if moved else [sse.PING + sse.mark(reader.cursor)]

@@ -1,19 +1,27 @@
-"""Server-sent events under WSGI: how they are framed, and the line that they go out on."""
+"""Server-sent events under WSGI: how they are framed, how a stream goes on, and the line that it
+goes out on."""
 
+import logging
 import select
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from django.db import Error
 from django.http import HttpRequest, StreamingHttpResponse
+
+from banks import errors, stream
+
+logger = logging.getLogger(__name__)
 
 PING = ": ping\n\n"
 PING_EVERY_S = 15.0
+RETRY_MS = 3_000
+_LOOK_EVERY_S = 1.0
 _SEND_WITHIN_S = 20.0
 
 
-def opening(*, retry_ms: int) -> str:
-    """What is sent first, so that the browser knows at once that it is connected."""
-    return f"retry: {retry_ms}\n\n"
+OPENING = f"retry: {RETRY_MS}\n\n"
+"""What is sent first, so that the client knows at once that it is connected."""
 
 
 def event(name: str, line: str, *, event_id: str) -> str:
@@ -67,3 +75,52 @@ class Line:
             return not self._socket.recv(1, socket.MSG_PEEK)
         except OSError:
             return True
+
+
+Say = Callable[[Mapping[int, int]], list[str]]
+"""What to send, given the new heads of the banks that moved; given none, a ping is due. The right
+to it is looked at in each call: a DomainError ends the stream."""
+
+
+def follow(
+    request: HttpRequest,
+    listener: stream.Listener,
+    opening: Iterable[str],
+    say: Say,
+    *,
+    rest_s: float = 0.0,
+) -> Iterator[str]:
+    """The stream: the opening, what there is to say whenever a bank moved, and now and then a ping,
+    until the client hangs up, the listener ends or the right to it does. After what was said of a
+    move the listener rests for `rest_s` seconds. No database connection is held in between."""
+    stream.release_connections()
+    line = Line(request)
+    yield from opening
+    spoke_at = listener.clock()
+    while not (listener.ended or line.is_gone()):
+        moved = listener.wait(_LOOK_EVERY_S)
+        if not moved and listener.clock() - spoke_at < PING_EVERY_S:
+            continue
+        words = _said(say, moved)
+        if words is None:
+            return
+        if not words:
+            continue
+        yield from words
+        spoke_at = listener.clock()
+        if moved and rest_s:
+            listener.rest(rest_s)
+
+
+def _said(say: Say, moved: Mapping[int, int]) -> list[str] | None:
+    """What is said; None at the stream's end."""
+    try:
+        return say(moved)
+    except errors.DomainError:
+        return None
+    except Error as error:
+        # The client comes back by itself, with what it knows.
+        logger.warning("stream without database", exc_info=error)
+        return None
+    finally:
+        stream.release_connections()

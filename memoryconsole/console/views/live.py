@@ -1,8 +1,7 @@
 """What keeps a page live: a stream of counters for one bank. No text of a memory goes out here."""
 
 import json
-import logging
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from django.db import Error
@@ -17,11 +16,7 @@ from memoryconsole.admission import session_again
 from memoryconsole.console.context import person
 from memoryconsole.errors import answer, translated
 
-logger = logging.getLogger(__name__)
-
 EVENT_EVERY_S = 1.0
-LOOK_EVERY_S = 1.0
-RETRY_MS = 3_000
 _NUMBER_DIGITS = 18
 
 
@@ -44,8 +39,11 @@ def events(request: HttpRequest) -> HttpResponseBase:
         return answer(errors.Unauthenticated("Sign in to the console first."))
     except (errors.DomainError, Error) as error:
         return answer(translated(error))
-    watch = _Watch(request, name, bank.pk, known)
-    return sse.response(_events(watch, listener), close=listener.close)
+    watch = _Watch(request, listener, name, bank.pk, known)
+    # With the head, so that a tab that is hidden before anything changed knows from where to go on.
+    head = sse.event("head", json.dumps({"rev": known}), event_id=str(known))
+    told = sse.follow(request, listener, [sse.OPENING + head], watch.say, rest_s=EVENT_EVERY_S)
+    return sse.response(told, close=listener.close)
 
 
 def _since(request: HttpRequest) -> int | None:
@@ -63,60 +61,26 @@ class _Watch:
     """What one stream watches, and the head up to which it has told everything."""
 
     request: HttpRequest
+    listener: stream.Listener
     name: str
     bank_id: int
     known: int
 
-    def counters(self) -> dict[str, object]:
-        """What changed since the last time.
+    def say(self, moved: Mapping[int, int]) -> list[str]:
+        """What changed since the last time, at most one event a second; a ping when it is due.
 
         Raises Unauthenticated or BankNotFound when this person may not see the bank any more.
         """
+        known, counters = self.known, self._counters()
+        self.listener.know(self.bank_id, self.known)
+        if self.known != known:
+            return [sse.event("bank", json.dumps(counters), event_id=str(self.known))]
+        return [] if moved else [sse.PING]
+
+    def _counters(self) -> dict[str, object]:
         bank = access.bank_for(session_again(self.request), self.name, Role.VIEWER)
         if bank.pk != self.bank_id:
             raise errors.BankNotFound
         tally = stream.tally(bank, after=self.known, until=bank.head)
         self.known = bank.head
         return {"bank": bank.name, **asdict(tally), "rev": bank.head}
-
-
-def _events(watch: _Watch, listener: stream.Listener) -> Iterator[str]:
-    """The stream: an event when the head moved, at most one a second, else now and then a ping."""
-    stream.release_connections()
-    line = sse.Line(watch.request)
-    # With the head, so that a tab that is hidden before anything changed knows from where to go on.
-    head = sse.event("head", json.dumps({"rev": watch.known}), event_id=str(watch.known))
-    yield sse.opening(retry_ms=RETRY_MS) + head
-    spoke_at = listener.clock()
-    while not (listener.ended or line.is_gone()):
-        moved = listener.wait(LOOK_EVERY_S)
-        if not moved and listener.clock() - spoke_at < sse.PING_EVERY_S:
-            continue
-        word = _word(watch, is_ping=not moved)
-        if word is None:
-            return
-        listener.know(watch.bank_id, watch.known)
-        if not word:
-            continue
-        yield word
-        spoke_at = listener.clock()
-        if moved:
-            listener.rest(EVENT_EVERY_S)
-
-
-def _word(watch: _Watch, *, is_ping: bool) -> str | None:
-    """What to send, perhaps nothing; None at the stream's end. The right to it is checked here."""
-    known = watch.known
-    try:
-        counters = watch.counters()
-    except errors.DomainError:
-        return None
-    except Error as error:
-        # The browser comes back by itself, with the head that it knows.
-        logger.warning("stream without database", exc_info=error)
-        return None
-    finally:
-        stream.release_connections()
-    if watch.known == known:
-        return sse.PING if is_ping else ""
-    return sse.event("bank", json.dumps(counters), event_id=str(watch.known))
