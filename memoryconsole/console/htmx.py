@@ -7,7 +7,7 @@ with 303 to the page that it was made on, the script follows, and that page give
 import json
 from collections.abc import Mapping
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django_htmx.middleware import HtmxDetails
 
 CONFIG = json.dumps(
@@ -44,6 +44,19 @@ def target(request: HttpRequest) -> str:
     """The id of the element that is asked for; `""` when it is a whole page."""
     htmx = details(request)
     return (htmx.target or "") if htmx and not htmx.history_restore_request else ""
+
+
+def parts(template: str, *ids: str) -> dict[str, str]:
+    """Elements that a page can give alone, each a part of its template that is named by its id."""
+    return {each: f"{template}#{each}" for each in ids}
+
+
+def sentence(request: HttpRequest, text: str, status: int) -> HttpResponse | None:
+    """A refusal for a part of a page: its script shows this sentence and leaves what is there. None
+    when a whole page was asked for."""
+    if not target(request):
+        return None
+    return HttpResponse(text, content_type="text/plain", status=status)
 
 
 def part(request: HttpRequest, parts: Mapping[str, str]) -> str:

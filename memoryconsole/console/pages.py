@@ -61,8 +61,9 @@ def signed_in(*methods: str) -> Callable[[View[P]], View[P]]:
 def _sign_in_first(request: HttpRequest) -> HttpResponse:
     """To the sign-in page; what somebody typed while the session ended is handed back. A part of a
     page stays as it is, and says so."""
-    if htmx.target(request):
-        return HttpResponse(SESSION_ENDED, content_type="text/plain", status=401)
+    sentence = htmx.sentence(request, SESSION_ENDED, 401)
+    if sentence is not None:
+        return sentence
     if request.method == "POST" and request.POST.get("text"):
         values = {"typed": request.POST["text"], "next": request.path, "form": SignInForm()}
         return context.bare_page(request, "registration/sign_in.html", values, status=403)
@@ -73,8 +74,9 @@ def _sign_in_first(request: HttpRequest) -> HttpResponse:
 
 def out_of_date(request: HttpRequest, reason: str = "") -> HttpResponse:
     """What a form without the token of this session gets: it was opened in another one."""
-    if htmx.target(request):
-        return HttpResponse(OUT_OF_DATE, content_type="text/plain", status=403)
+    sentence = htmx.sentence(request, OUT_OF_DATE, 403)
+    if sentence is not None:
+        return sentence
     values = {"typed": request.POST.get("text", "")}
     return context.bare_page(request, "403_csrf.html", values, status=403)
 
@@ -103,8 +105,9 @@ def refusal(request: HttpRequest, error: errors.DomainError) -> HttpResponse:
     """The page of a refusal, or its one sentence for a part of a page. An unknown and a forbidden
     bank give the same one."""
     status, message = status_of(type(error)), _message(request, error)
-    if htmx.target(request):
-        return HttpResponse(message, content_type="text/plain", status=status)
+    sentence = htmx.sentence(request, message, status)
+    if sentence is not None:
+        return sentence
     values = {"status": status, "message": message, "typed": request.POST.get("text", "")}
     if status == FORBIDDEN:
         values |= _who_can_help(request)

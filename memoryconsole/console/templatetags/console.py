@@ -17,7 +17,6 @@ from memoryconsole.console.telling import LINK, UNDO
 register = template.Library()
 
 GIST_LENGTH = 600
-CALLED_LENGTH = 60
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 

@@ -18,5 +18,4 @@ def index(request: HttpRequest) -> HttpResponse:
         "at": "audit",
         "of": htmx.target(request),
     }
-    parts = {each: f"{TEMPLATE}#{each}" for each in ("page", "log", "more")}
-    return page(request, TEMPLATE, values, parts=parts)
+    return page(request, TEMPLATE, values, parts=htmx.parts(TEMPLATE, "page", "log", "more"))

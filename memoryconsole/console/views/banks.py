@@ -51,8 +51,7 @@ def index(request: HttpRequest) -> HttpResponse:
         return page(request, LIST, values, parts={"rail-banks": "components/rail_banks.html"})
     found = banks.listed(principal, request.GET.get("q", ""))
     values = {"list": found, "may_create_banks": principal.may_create_banks}
-    parts = {part: f"{LIST}#{part}" for part in ("page", "found")}
-    return page(request, LIST, values, parts=parts)
+    return page(request, LIST, values, parts=htmx.parts(LIST, "page", "found"))
 
 
 @signed_in("GET", "POST")
@@ -97,7 +96,7 @@ def _members(
         "fault": fault,
         "here": reverse("bank_settings", args=[bank]),
     }
-    return page(request, SETTINGS, values, form.status, parts={"page": f"{SETTINGS}#page"})
+    return page(request, SETTINGS, values, form.status, parts=htmx.parts(SETTINGS, "page"))
 
 
 def _opened(request: HttpRequest, bank: str) -> Bank:

@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from banks import config, errors
 from banks.access import require_admin
+from memoryconsole.console import htmx
 from memoryconsole.console.config_form import ConfigForm
 from memoryconsole.console.context import SeeOther, page, person
 from memoryconsole.console.pages import signed_in
@@ -35,4 +36,4 @@ def index(request: HttpRequest) -> HttpResponse:
                 messages.success(request, said)
                 return SeeOther(reverse("config"))
     values = {"form": form, "at": "config"}
-    return page(request, TEMPLATE, values, form.status, parts={"page": f"{TEMPLATE}#page"})
+    return page(request, TEMPLATE, values, form.status, parts=htmx.parts(TEMPLATE, "page"))

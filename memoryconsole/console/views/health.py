@@ -29,8 +29,7 @@ def index(request: HttpRequest) -> HttpResponse:
         "data_folder": str(config.data_folder()),
         "state_folder": str(settings.STATE_DIR),
     }
-    parts = {each: f"{TEMPLATE}#{each}" for each in ("page", "checks")}
-    return page(request, TEMPLATE, values, parts=parts)
+    return page(request, TEMPLATE, values, parts=htmx.parts(TEMPLATE, "page", "checks"))
 
 
 @signed_in("POST")

@@ -25,8 +25,8 @@ from memoryconsole.console.forms import NewMemoryForm
 from memoryconsole.console.pages import signed_in
 
 LIST = "console/memories.html"
-PARTS = {part: f"{LIST}#{part}" for part in ("page", "found", "more", "pill", "drawer")}
-BAD_PARTS = {part: f"console/bad_filter.html#{part}" for part in ("page", "found", "more")}
+PARTS = htmx.parts(LIST, "page", "found", "more", "pill", "drawer")
+BAD_PARTS = htmx.parts("console/bad_filter.html", "page", "found", "more")
 ROW = "m-"
 """What the id of a row begins with; the memory's id follows."""
 DONE = {

@@ -16,11 +16,7 @@ from memoryconsole.console.merge import Conflict, choose_first, conflict
 from memoryconsole.console.pages import signed_in
 from memoryconsole.console.timeline import SHOWN, changes, states
 
-PARTS = {
-    "page": "console/memory.html#page",
-    "older": "console/memory.html#older",
-    "drawer": "components/drawer.html",
-}
+PARTS = htmx.parts("console/memory.html", "page", "older") | {"drawer": "components/drawer.html"}
 MOST_SHOWN = 1_000
 
 
@@ -50,7 +46,7 @@ def compare(request: HttpRequest, bank: str, key: str) -> HttpResponse:
         "of": htmx.target(request),
         "place": place(principal, bank),
     }
-    parts = {"page": "console/compare.html#page", "compare": "console/compare.html#compare"}
+    parts = htmx.parts("console/compare.html", "page", "compare")
     return page(request, "console/compare.html", values, parts=parts)
 
 

@@ -9,7 +9,7 @@ from banks.access import Role, Scope
 from banks.services import Bank, open_bank
 from banks.services import rules as service
 from banks.store import names
-from memoryconsole.console import rules, telling
+from memoryconsole.console import htmx, rules, telling
 from memoryconsole.console.context import SeeOther, page, person, place, safe_next
 from memoryconsole.console.merge import choose_first
 from memoryconsole.console.pages import signed_in
@@ -39,7 +39,7 @@ def index(request: HttpRequest, bank: str) -> HttpResponse:
     """The rules in the order in which agents get them, and their budget."""
     found = rules.listed(person(request), bank)
     values = {"list": found, "place": found.place}
-    return page(request, LIST, values, parts=_parts(LIST, "page"))
+    return page(request, LIST, values, parts=htmx.parts(LIST, "page"))
 
 
 @signed_in("GET")
@@ -48,7 +48,7 @@ def show(request: HttpRequest, bank: str, name: str) -> HttpResponse:
     whole = request.GET.get("history") == "all"
     found = rules.told(person(request), bank, name, whole=whole)
     values = {"told": found, "place": found.place}
-    return page(request, RULE, values, parts=_parts(RULE, "page", "states"))
+    return page(request, RULE, values, parts=htmx.parts(RULE, "page", "states"))
 
 
 @signed_in("GET", "POST")
@@ -79,10 +79,6 @@ def preview(request: HttpRequest, bank: str) -> HttpResponse:
     if form.base_version:
         names.rule_name(form.rule_name)
     return _editor(request, opened, form)
-
-
-def _parts(template: str, *ids: str) -> dict[str, str]:
-    return {each: f"{template}#{each}" for each in ids}
 
 
 def _opened(request: HttpRequest, bank: str) -> Bank:
@@ -212,7 +208,7 @@ def compare(request: HttpRequest, bank: str, name: str) -> HttpResponse:
         "compared": rules.compared(opened, name, first, second),
         "place": place(person(request), bank),
     }
-    return page(request, COMPARE, values, parts=_parts(COMPARE, "page", "compare"))
+    return page(request, COMPARE, values, parts=htmx.parts(COMPARE, "page", "compare"))
 
 
 @signed_in("POST")

@@ -9,7 +9,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from banks import errors
 from banks.services import tokens as service
-from memoryconsole.console import tokens
+from memoryconsole.console import htmx, tokens
 from memoryconsole.console.context import SeeOther, page, person, safe_next
 from memoryconsole.console.pages import signed_in
 from memoryconsole.console.tokens import TokenForm
@@ -69,7 +69,7 @@ def _page(
         "api": f"{root}api/v1/",
         "at": "tokens",
     }
-    return page(request, TOKENS, values, form.status, parts={"page": f"{TOKENS}#page"})
+    return page(request, TOKENS, values, form.status, parts=htmx.parts(TOKENS, "page"))
 
 
 @signed_in("POST")

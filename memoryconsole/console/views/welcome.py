@@ -13,6 +13,7 @@ from memoryconsole.console.pages import signed_in
 from memoryconsole.console.welcome import EXAMPLES, FirstForm
 
 WELCOME = "console/welcome.html"
+PARTS = htmx.parts(WELCOME, "page")
 SHOWN = (200, 409, 422)
 """Answers that htmx puts where the form was."""
 
@@ -26,17 +27,13 @@ def show(request: HttpRequest) -> HttpResponse:
     key, bank = request.GET.get("saved", ""), request.GET.get("bank", "")
     saved = welcome.saved(principal, bank, key) if key else None
     if saved is not None:
-        response = page(request, WELCOME, {"saved": saved}, parts=_parts())
+        response = page(request, WELCOME, {"saved": saved}, parts=PARTS)
         response.headers["HX-Trigger-After-Settle"] = "bank:changed"  # the rail counts it too
         return response
     places = welcome.places(principal)
     if not places:
         return SeeOther(reverse("home"))
     return _form(request, FirstForm.start(places, request.GET.get("example", "")))
-
-
-def _parts() -> dict[str, str]:
-    return {"page": f"{WELCOME}#page"}
 
 
 def _save(request: HttpRequest, principal: Principal) -> HttpResponse:
@@ -54,10 +51,11 @@ def _save(request: HttpRequest, principal: Principal) -> HttpResponse:
 
 
 def _form(request: HttpRequest, form: FirstForm) -> HttpResponse:
-    if form.status not in SHOWN and htmx.target(request):
-        # htmx leaves the page as it is, with what was typed, and shows this sentence.
+    if form.status not in SHOWN:
         told = " ".join(map(str, form.non_field_errors()))
-        return HttpResponse(told, content_type="text/plain", status=form.status)
+        sentence = htmx.sentence(request, told, form.status)
+        if sentence is not None:
+            return sentence
     is_made = form.target in {each.name for each in queries.summaries(person(request))}
     values = {"form": form, "examples": list(enumerate(EXAMPLES, 1)), "is_made": is_made}
-    return page(request, WELCOME, values, form.status, parts=_parts())
+    return page(request, WELCOME, values, form.status, parts=PARTS)
