@@ -98,18 +98,11 @@ def require_admin(principal: Principal, scope: Scope = Scope.ADMIN) -> None:
 
 def role_in(principal: Principal, bank: Bank) -> Role | None:
     """The caller's role in a bank; None when the bank is not visible to it."""
-    if principal.bank_ids is not None and bank.pk not in principal.bank_ids:
-        return None
-    if principal.is_admin:
-        return Role.OWNER
-    if principal.user_id is None:
-        return None
-    row = Membership.objects.filter(bank=bank, user_id=principal.user_id).first()
-    return Role(row.role) if row else None
+    return roles_in(principal, [bank]).get(bank.pk)
 
 
 def roles_in(principal: Principal, banks: Iterable[Bank]) -> dict[int, Role]:
-    """The caller's roles by the primary keys of the banks, in one query; `role_in` for many."""
+    """The caller's roles by the primary keys of the banks that are visible, in one query."""
     keys = {bank.pk for bank in banks}
     if principal.bank_ids is not None:
         keys &= principal.bank_ids
@@ -117,8 +110,8 @@ def roles_in(principal: Principal, banks: Iterable[Bank]) -> dict[int, Role]:
         return dict.fromkeys(keys, Role.OWNER)
     if principal.user_id is None:
         return {}
-    rows = Membership.objects.filter(user_id=principal.user_id).values_list("bank", "role")
-    return {key: Role(role) for key, role in rows if key in keys}
+    rows = Membership.objects.filter(user_id=principal.user_id, bank__in=keys)
+    return {key: Role(role) for key, role in rows.values_list("bank", "role")}
 
 
 def bank_for(principal: Principal, name: str, role: Role) -> Bank:
@@ -137,7 +130,13 @@ def bank_for(principal: Principal, name: str, role: Role) -> Bank:
 
 def can(principal: Principal, bank: Bank, role: Role, scope: Scope | None = None) -> bool:
     """Whether the caller holds the role (and the scope): for templates and views alike."""
-    held = role_in(principal, bank)
+    return reaches(principal, role_in(principal, bank), role, scope)
+
+
+def reaches(
+    principal: Principal, held: Role | None, role: Role, scope: Scope | None = None
+) -> bool:
+    """The same of a role that was looked up before; None = the bank is not visible."""
     return held is not None and held >= role and (scope is None or principal.has(scope))
 
 

@@ -80,8 +80,8 @@ def place(principal: Principal, name: str) -> Place:
     bank = access.bank_for(principal, name, Role.VIEWER)
     summary = queries.summary(bank)
     role = access.role_in(principal, bank) or Role.VIEWER
-    may = access.can(principal, bank, Role.EDITOR, Scope.MEMORY_WRITE)
-    may_set_rules = access.can(principal, bank, Role.MAINTAINER, Scope.RULES_WRITE)
+    may = access.reaches(principal, role, Role.EDITOR, Scope.MEMORY_WRITE)
+    may_set_rules = access.reaches(principal, role, Role.MAINTAINER, Scope.RULES_WRITE)
     takes_writes = not (summary.hold or findings.disk_trouble())
     own = members.own(principal).get(name) if principal.is_admin else role
     return Place(
@@ -91,7 +91,7 @@ def place(principal: Principal, name: str) -> Place:
         may_write=may and takes_writes,
         may_set_rules=may_set_rules and takes_writes,
         may_accept=role is Role.OWNER and opening.can_be_accepted(summary.hold),
-        may_manage=access.can(principal, bank, Role.OWNER, Scope.ADMIN),
+        may_manage=access.reaches(principal, role, Role.OWNER, Scope.ADMIN),
         owners=tuple(members.owners(bank)) if role < Role.MAINTAINER else (),
     )
 
