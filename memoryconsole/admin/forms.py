@@ -11,8 +11,9 @@ from banks.access import AGENT_SCOPES, Role, Scope
 from banks.models import Bank
 from banks.services import tokens
 from banks.services.drafts import REASON_LENGTH
+from memoryconsole.console import forms as console
 from memoryconsole.console import rule_form
-from memoryconsole.console.forms import PASSWORD_LENGTH, USERNAME_LENGTH, Form, plain
+from memoryconsole.console.forms import USERNAME_LENGTH, Form, plain
 
 ROLES = [(role.value, role.name.lower()) for role in Role]
 RULE_ROWS = 24
@@ -50,8 +51,8 @@ class NewBankForm(SeenForm):
 
     fields_of_core: ClassVar[dict[str, str]] = {"bank": "name"}
 
-    name = forms.CharField(help_text="Small letters, digits, - and _. Agents use this name.")
-    description = forms.CharField(required=False, help_text="What this bank is about. Optional.")
+    name = forms.CharField(help_text=console.BankForm.base_fields["name"].help_text)
+    description = console.BankForm.base_fields["description"]
 
 
 class BankForm(NewBankForm):
@@ -148,23 +149,14 @@ class NewTokenForm(SeenForm):
 class PasswordsForm(SeenForm):
     """A password, typed twice."""
 
-    password = forms.CharField(
-        max_length=PASSWORD_LENGTH,
-        strip=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-    )
-    again = forms.CharField(
-        label="The same password again",
-        max_length=PASSWORD_LENGTH,
-        strip=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-    )
+    password = console.password_field(is_new=True)
+    again = console.password_field("The same password again", is_new=True)
 
     def clean(self) -> dict[str, Any]:
         """Both passwords are the same."""
         cleaned = super().clean() or {}
         if cleaned.get("password") != cleaned.get("again"):
-            self.add_error("again", "The two passwords differ.")
+            self.add_error("again", console.DIFFER)
         return cleaned
 
 

@@ -27,6 +27,8 @@ T = TypeVar("T")
 
 USERNAME_LENGTH = 150
 PASSWORD_LENGTH = 4_096
+ADVICE = "At least 10 characters. A sentence is a good one."
+DIFFER = "The two passwords differ."
 
 CATEGORIES = [
     (Category.FACTS.value, "Fact"),
@@ -100,44 +102,60 @@ class Form(forms.Form):
             self.add_error(name if name in self.fields else None, detail.message)
 
 
-class SignInForm(Form):
-    """Name and password."""
+def password_field(label: str = "Password", *, is_new: bool, hint: str = "") -> forms.CharField:
+    """A field for a password: the one that there is, or a new one."""
+    kind = "new-password" if is_new else "current-password"
+    return forms.CharField(
+        label=label,
+        max_length=PASSWORD_LENGTH,
+        strip=False,
+        help_text=hint,
+        widget=forms.PasswordInput(attrs={"autocomplete": kind}),
+    )
+
+
+class GuessedForm(Form):
+    """A form that asks for a secret. `retry_after_s` is set when there were too many tries."""
 
     retry_after_s = 0
+
+    def delay(self, error: errors.TooMany) -> None:
+        """Say that there were too many, and when the next one counts."""
+        self.status, self.retry_after_s = status_of(type(error)), error.retry_after_s
+        self.add_error(None, error.message)
+
+
+class TwiceForm(Form):
+    """A form in which a new password is typed twice, as `password` and `again`."""
+
+    def clean(self) -> dict[str, Any]:
+        """Both are the same."""
+        cleaned = super().clean() or {}
+        if "again" in cleaned and cleaned.get("password") != cleaned["again"]:
+            self.add_error("again", DIFFER)
+        return cleaned
+
+
+class SignInForm(GuessedForm):
+    """Name and password."""
 
     username = forms.CharField(
         label="Name",
         max_length=USERNAME_LENGTH,
         widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none"}),
     )
-    password = forms.CharField(
-        max_length=PASSWORD_LENGTH,
-        strip=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
-    )
+    password = password_field(is_new=False)
 
 
-class SetupForm(SignInForm):
+class SetupForm(TwiceForm, SignInForm):
     """The first account: the password is typed twice."""
 
-    password = forms.CharField(
-        max_length=PASSWORD_LENGTH,
-        strip=False,
-        help_text="At least 10 characters. A sentence is a good one.",
-        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-    )
-    again = forms.CharField(
-        label="The same password again",
-        max_length=PASSWORD_LENGTH,
-        strip=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-    )
+    password = password_field(is_new=True, hint=ADVICE)
+    again = password_field("The same password again", is_new=True)
 
     def clean(self) -> dict[str, Any]:
         """Both passwords are the same, and good: all that is wrong is said at once."""
-        cleaned = super().clean() or {}
-        if "again" in cleaned and cleaned.get("password") != cleaned["again"]:
-            self.add_error("again", "The two passwords differ.")
+        cleaned = super().clean()
         if "password" in cleaned:
             try:
                 validate_password(cleaned["password"], User(username=cleaned.get("username", "")))
@@ -146,37 +164,12 @@ class SetupForm(SignInForm):
         return cleaned
 
 
-class PasswordForm(Form):
+class PasswordForm(TwiceForm, GuessedForm):
     """Another password for oneself. Whether it is good enough, the core decides."""
 
-    retry_after_s = 0
-
-    old = forms.CharField(
-        label="Your password now",
-        max_length=PASSWORD_LENGTH,
-        strip=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
-    )
-    password = forms.CharField(
-        label="New password",
-        max_length=PASSWORD_LENGTH,
-        strip=False,
-        help_text="At least 10 characters. A sentence is a good one.",
-        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-    )
-    again = forms.CharField(
-        label="The new password again",
-        max_length=PASSWORD_LENGTH,
-        strip=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-    )
-
-    def clean(self) -> dict[str, Any]:
-        """Both new passwords are the same."""
-        cleaned = super().clean() or {}
-        if "again" in cleaned and cleaned.get("password") != cleaned["again"]:
-            self.add_error("again", "The two passwords differ.")
-        return cleaned
+    old = password_field("Your password now", is_new=False)
+    password = password_field("New password", is_new=True, hint=ADVICE)
+    again = password_field("The new password again", is_new=True)
 
 
 class BankForm(Form):

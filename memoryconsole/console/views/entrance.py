@@ -24,9 +24,9 @@ from memoryconsole.console.context import (
     person,
     safe_next,
 )
-from memoryconsole.console.forms import PasswordForm, SetupForm, SignInForm
+from memoryconsole.console.forms import GuessedForm, PasswordForm, SetupForm, SignInForm
 from memoryconsole.console.pages import signed_in
-from memoryconsole.errors import status_of, translated
+from memoryconsole.errors import translated
 
 WRONG = "That name and password do not fit together."
 
@@ -79,9 +79,25 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         return SeeOther(wanted)
     values = {"form": form, "next": wanted, "needs_setup": auth.needs_setup()}
     response = bare_page(request, "registration/sign_in.html", values, status=form.status)
+    return _timed(response, form)
+
+
+def _timed(response: HttpResponse, form: GuessedForm) -> HttpResponse:
+    """The answer, with the time after which another try counts when there were too many."""
     if form.retry_after_s:
         response.headers["Retry-After"] = str(form.retry_after_s)
     return response
+
+
+def _may_try(form: GuessedForm, name: str, address: str) -> bool:
+    """Count a try at this account's password; False when there were too many, and the form says
+    so."""
+    try:
+        throttle.begin_sign_in(name, address)
+    except errors.TooMany as error:
+        form.delay(error)
+        return False
+    return True
 
 
 @sensitive_variables("typed", "password")
@@ -91,11 +107,7 @@ def _signed_in(request: HttpRequest, form: SignInForm) -> bool:
         return False
     name, password = form.cleaned_data["username"], form.cleaned_data["password"]
     address = request.META.get("REMOTE_ADDR", "")
-    try:
-        throttle.begin_sign_in(name, address)
-    except errors.TooMany as error:
-        form.status, form.retry_after_s = status_of(type(error)), error.retry_after_s
-        form.add_error(None, error.message)
+    if not _may_try(form, name, address):
         return False
     user = django_auth.authenticate(request, username=name, password=password)
     if user is None:
@@ -115,9 +127,7 @@ def password(request: HttpRequest) -> HttpResponse:
         messages.success(request, "Your password is changed. Your other sessions have ended.")
         return SeeOther(reverse("password"))
     response = page(request, "console/password.html", {"form": form, "at": "password"}, form.status)
-    if form.retry_after_s:
-        response.headers["Retry-After"] = str(form.retry_after_s)
-    return response
+    return _timed(response, form)
 
 
 @sensitive_variables("typed")
@@ -128,11 +138,7 @@ def _changed_password(request: HttpRequest, form: PasswordForm) -> bool:
         return False
     name, typed = request.user.get_username(), form.cleaned_data
     address = request.META.get("REMOTE_ADDR", "")
-    try:
-        throttle.begin_sign_in(name, address)
-    except errors.TooMany as error:
-        form.status, form.retry_after_s = status_of(type(error)), error.retry_after_s
-        form.add_error(None, error.message)
+    if not _may_try(form, name, address):
         return False
     user = form.attempt(
         lambda: people.change_own_password(person(request), typed["old"], typed["password"])
