@@ -149,16 +149,14 @@
   });
 
   // --- what was typed is not lost by a click on a link
-  const typed = (form) => new URLSearchParams(new FormData(form)).toString();
-  const guarded = new Map();
+  const isChanged = (field) => {
+    if (field.options) return field.selectedIndex !== Math.max(0, [...field.options].findIndex((option) => option.defaultSelected));
+    return "defaultValue" in field && (field.value !== field.defaultValue || field.checked !== field.defaultChecked);
+  };
+  const leaving = new WeakSet();  // sent on purpose
+  const isUnsavedForm = (form) => !leaving.has(form) && [...form.elements].some(isChanged);
   // Whether the box holds a form with words that would be lost; not the one that asks.
-  const isUnsaved = (box, asking) => [...guarded].some(([form, before]) =>
-    box.contains(form) && !(asking && form.contains(asking)) && typed(form) !== before);
-  const guard = (root) => root.querySelectorAll("form[data-guard]").forEach((form) => guarded.set(form, typed(form)));
-  document.addEventListener("submit", (event) => guarded.delete(event.target), true);
-  addEventListener("beforeunload", (event) => {
-    for (const [form, before] of guarded) if (form.isConnected && typed(form) !== before) event.preventDefault();
-  });
-  document.addEventListener("htmx:load", (event) => guard(event.detail.elt.parentElement || document));
-  document.addEventListener("DOMContentLoaded", () => guard(document));
+  const isUnsaved = (box, asking) => [...box.querySelectorAll("form[data-guard]")].some((form) => !(asking && form.contains(asking)) && isUnsavedForm(form));
+  document.addEventListener("submit", (event) => leaving.add(event.target), true);
+  addEventListener("beforeunload", (event) => { if (isUnsaved(document)) event.preventDefault(); });
 })();

@@ -65,6 +65,7 @@ def test_a_question_that_is_closed_gives_the_focus_back_and_one_that_is_confirme
     page.get_by_role("button", name="Cancel").click()
     expect(revoke).to_be_focused()
     revoke.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(revoke).to_be_focused()
