@@ -151,7 +151,8 @@
   // --- what was typed is not lost by a click on a link
   const isChanged = (field) => {
     if (field.options) return field.selectedIndex !== Math.max(0, [...field.options].findIndex((option) => option.defaultSelected));
-    return "defaultValue" in field && (field.value !== field.defaultValue || field.checked !== field.defaultChecked);
+    const [now, before] = /checkbox|radio/.test(field.type) ? ["checked", "defaultChecked"] : ["value", "defaultValue"];
+    return before in field && field[now] !== field[before];
   };
   const leaving = new WeakSet();  // sent on purpose
   const isUnsavedForm = (form) => !leaving.has(form) && [...form.elements].some(isChanged);
