@@ -1,5 +1,6 @@
 """A real server in a process of its own, real files, and the system's Chromium."""
 
+import json
 import os
 import re
 import shutil
@@ -8,13 +9,15 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Dialog, Page, Request, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_playwright
+from playwright.sync_api import Request as Asked
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
@@ -37,13 +40,11 @@ STOP_S = 40
 
 @dataclass(frozen=True)
 class Server:
-    """A running console: its address, the folder of its banks, the printed one-time link if
-    nobody has an account, the cookies of a window that is signed in."""
+    """A running console: its address, the folder of its banks, the printed one-time link."""
 
     url: str
     data: Path
     setup: str
-    cookies: list[Any] = field(default_factory=list)
 
     def file(self, bank: str, path: str) -> Path:
         """A file of a bank."""
@@ -51,12 +52,20 @@ class Server:
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A stopped installation with the first account and a bank `kilns`, to be copied: its folder,
-    and the cookies of a window that is signed in."""
+class Console:
+    """The server of all tests, a token that may do everything, and the cookies of a window that
+    is signed in."""
 
-    folder: Path
+    server: Server
+    token: str
     cookies: list[Any]
+
+    def call(self, path: str, **body: str) -> None:
+        """A call of the API that has to succeed."""
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        url = f"{self.server.url}/api/v1{path}"
+        asked = Request(url, json.dumps(body).encode(), headers)  # noqa: S310  # our own server
+        urlopen(asked, timeout=10).close()  # noqa: S310  # the same
 
 
 @dataclass
@@ -74,15 +83,12 @@ class Watched:
         self.page.goto(self.server.url + path)
 
     def sign_in(self) -> None:
-        """Be signed in with the first account: by the cookies of an earlier time, if there are."""
-        if self.server.cookies:
-            self.page.context.add_cookies(self.server.cookies)
-            self.open("/banks")
-            return
+        """Sign in with the first account."""
         self.open("/sign-in")
         self.page.get_by_label("Name").fill(NAME)
         self.page.get_by_label("Password").fill(PASSWORD)
         self.page.get_by_role("button", name="Sign in").click()
+        self.page.locator(".account").wait_for()
 
     def fits(self) -> bool:
         """Whether nothing has to be scrolled sideways."""
@@ -90,6 +96,10 @@ class Watched:
             "document.documentElement.scrollWidth > document.documentElement.clientWidth"
         )
         return not wide
+
+
+Open = Callable[..., AbstractContextManager[Watched]]
+Add = Callable[..., str]
 
 
 def free_port() -> int:
@@ -100,10 +110,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(folder: Path, *, is_new: bool = True) -> Iterator[Server]:
-    """`manage.py up` with folders of its own; stopped with all it started. A new one prints the
-    link that makes the first account."""
-    printed = re.compile(r"(http://[^/\s]+)(/setup/\S+)" if is_new else r"(http://[^/\s]+)()/")
+def running(folder: Path) -> Iterator[Server]:
+    """`manage.py up` with folders of its own, stopped with all it started."""
+    printed = re.compile(r"(http://[^/\s]+)(/setup/\S+)")
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     own = {
         "MEMORYCONSOLE_DATA_DIR": str(folder / "memory"),
@@ -150,26 +159,68 @@ def fresh(tmp_path: Path) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="session")
-def prepared(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Prepared:
-    """Made once: a password takes half a second, a new database more."""
-    folder = tmp_path_factory.mktemp("prepared")
-    with running(folder) as server, window(chromium, server) as watched:
-        make_account(watched)
-        watched.open("/banks/new")
-        watched.page.get_by_label("Name").fill("kilns")
-        watched.page.get_by_role("button", name="Make the bank").click()
-        watched.page.wait_for_url("**/b/kilns/memories")
-        cookies = [dict(cookie) for cookie in watched.page.context.cookies()]
-    return Prepared(folder, cookies)
+def console(tmp_path_factory: pytest.TempPathFactory, chromium: Browser) -> Iterator[Console]:
+    """The server of all tests, with the first account. One process of pytest starts one."""
+    with running(tmp_path_factory.mktemp("console")) as server:
+        with window(chromium, server) as watched:
+            make_account(watched)
+            watched.page.wait_for_url("**/welcome")
+            watched.open("/settings/tokens")
+            watched.page.get_by_label("Name", exact=True).fill("tests")
+            for box in watched.page.locator("main [name=scopes]").all():
+                box.check()
+            watched.page.get_by_role("button", name="Make the token").click()
+            token = watched.page.get_by_role("textbox", name="The token").input_value()
+            cookies = watched.page.context.cookies()
+        yield Console(server, token, cookies)
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, prepared: Prepared) -> Iterator[Server]:
-    """A server with the first account and a bank `kilns`."""
-    folder = tmp_path_factory.mktemp("server") / "copy"
-    shutil.copytree(prepared.folder, folder)
-    with running(folder, is_new=False) as server:
-        yield replace(server, cookies=prepared.cookies)
+def server(console: Console, request: pytest.FixtureRequest) -> Iterator[Server]:
+    """The server with a new bank `kilns`, which has another name when the module is done."""
+    console.call("/banks", name="kilns")
+    yield console.server
+    module = request.module.__name__.rpartition("test_")[2].replace("_", "-")
+    console.call("/banks/kilns/rename", name=f"was-{module}")
+
+
+@pytest.fixture(scope="session")
+def profiles(chromium: Browser) -> dict[str, BrowserContext]:
+    """Browser profiles by their options: to make one takes longer than most tests do."""
+    return {}
+
+
+@pytest.fixture
+def opened(
+    chromium: Browser, console: Console, server: Server, profiles: dict[str, BrowserContext]
+) -> Open:
+    """Opens a signed-in window: `with opened(viewport=PHONE) as watched`."""
+
+    @contextmanager
+    def window_of_a_profile(**options: Any) -> Iterator[Watched]:
+        key = repr(sorted(options.items()))
+        if key not in profiles:
+            profiles[key] = profile(chromium, **options)
+        profiles[key].clear_cookies()
+        profiles[key].add_cookies(console.cookies)
+        with tab(profiles[key], server) as watched:
+            yield watched
+
+    return window_of_a_profile
+
+
+@pytest.fixture
+def watched(opened: Open) -> Iterator[Watched]:
+    """A signed-in window with script."""
+    with opened() as watched:
+        yield watched
+
+
+@pytest.fixture
+def plain(opened: Open) -> Iterator[Watched]:
+    """A signed-in window without script."""
+    with opened(java_script_enabled=False) as watched:
+        yield watched
 
 
 def make_account(watched: Watched) -> None:
@@ -181,13 +232,28 @@ def make_account(watched: Watched) -> None:
     watched.page.get_by_role("button", name="Make the account").click()
 
 
+def profile(browser: Browser, **options: Any) -> BrowserContext:
+    """A browser that knows nothing yet."""
+    return browser.new_context(**({"viewport": WIDE} | options))
+
+
 @contextmanager
 def window(browser: Browser, server: Server, **options: Any) -> Iterator[Watched]:
-    """A window with a profile of its own; every complaint in it fails the test."""
-    context: BrowserContext = browser.new_context(**({"viewport": WIDE} | options))
+    """A window of a new profile; every complaint in it fails the test."""
+    context = profile(browser, **options)
+    try:
+        with tab(context, server) as watched:
+            yield watched
+    finally:
+        context.close()
+
+
+@contextmanager
+def tab(context: BrowserContext, server: Server) -> Iterator[Watched]:
+    """A tab, closed with all that were opened from it; every complaint in it fails the test."""
     watched = Watched(context.new_page(), server)
 
-    def look(request: Request) -> None:
+    def look(request: Asked) -> None:
         if not request.url.startswith((server.url, "data:")):
             watched.complaints.append(f"left the origin: {request.url}")
 
@@ -199,7 +265,9 @@ def window(browser: Browser, server: Server, **options: Any) -> Iterator[Watched
         yield watched
         assert watched.complaints == []
     finally:
-        context.close()
+        context.remove_listener("request", look)
+        for page in context.pages:
+            page.close()
 
 
 def _answer(watched: Watched, dialog: Dialog) -> None:
@@ -211,17 +279,6 @@ def _complain(watched: Watched, kind: str, text: str) -> None:
     # A page that is refused on purpose (409, 422) is written to the console by the browser itself.
     if kind in ("error", "warning") and "the server responded with a status of" not in text:
         watched.complaints.append(text)
-
-
-@pytest.fixture
-def plain(chromium: Browser, server: Server) -> Iterator[Watched]:
-    """A signed-in window without script."""
-    with window(chromium, server, java_script_enabled=False) as watched:
-        watched.sign_in()
-        yield watched
-
-
-Add = Callable[..., str]
 
 
 @pytest.fixture

@@ -34,6 +34,7 @@ def shown(watched: Watched) -> str:
     return watched.page.get_by_role("region", name="What the agent gets").inner_text()
 
 
+@pytest.mark.checklist
 @pytest.mark.parametrize("script", [False, True], ids=["plain", "script"])
 def test_signing_in_leads_to_a_first_memory_and_what_an_agent_gets(
     empty: Server, chromium: Browser, *, script: bool

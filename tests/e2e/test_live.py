@@ -1,12 +1,10 @@
 """The light and the stream behind it: one a visible tab, none for a hidden one."""
 
 import time
-from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
 
-from tests.e2e.conftest import Add, Server, Watched, window
+from tests.e2e.conftest import Add, Server, Watched
 
 LISTEN = """() => {
   window.told = [];
@@ -42,13 +40,12 @@ def told(watched: Watched, within_s: float) -> list[dict[str, int]]:
 
 
 @pytest.fixture
-def one(chromium: Browser, server: Server, add: Add) -> Iterator[Watched]:
-    with window(chromium, server) as watched:
-        watched.sign_in()
-        add(watched, "Kiln 1 is cold.")
-        light(watched, "live")
-        watched.page.evaluate(LISTEN)
-        yield watched
+def one(watched: Watched, add: Add) -> Watched:
+    """A window on a memory, told of what happens."""
+    add(watched, "Kiln 1 is cold.")
+    light(watched, "live")
+    watched.page.evaluate(LISTEN)
+    return watched
 
 
 def test_a_hand_edit_is_told_within_three_seconds_and_once(one: Watched, server: Server) -> None:

@@ -1,50 +1,20 @@
 """One memory in a real browser: edited where it stands, taken back, compared, and met by others."""
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from banks.store import history, tree
 from banks.store.history import Record
-from tests.e2e.conftest import PHONE, Add, Server, Watched, window
+from tests.e2e.conftest import Add, Open, Server, Watched
 
 pytestmark = pytest.mark.slow  # a real server and a real browser
 
 LIST = "/b/kilns/memories"
 UNSAVED = "What you typed is not saved. Go on without it?"
 FACTS = "semantic_memory/facts.md"
-HOSTILE = (
-    '<img src=x onerror=alert(1)></textarea><b hx-get="/stray" hx-trigger="load">{{ 7*7 }}</b>'
-    f" \u202eright to left\u202c \U0001f525 {'x' * 1_800}"
-)
-
-Open = Callable[..., AbstractContextManager[Watched]]
-
-
-@pytest.fixture(scope="module")
-def state(server: Server, chromium: Browser) -> Any:
-    """What a browser keeps of a signed-in person."""
-    with window(chromium, server) as watched:
-        watched.sign_in()
-        expect(watched.page.locator(".account")).to_be_visible()
-        return watched.page.context.storage_state()
-
-
-@pytest.fixture
-def opened(server: Server, chromium: Browser, state: Any) -> Open:
-    """A signed-in window."""
-    return lambda **options: window(chromium, server, storage_state=state, **options)
-
-
-@pytest.fixture
-def watched(opened: Open) -> Iterator[Watched]:
-    with opened() as watched:
-        yield watched
 
 
 def key_of(address: str) -> str:
@@ -97,6 +67,7 @@ def revise(watched: Watched, address: str, text: str) -> None:
 # --- where it stands --------------------------------------------------------------------------
 
 
+@pytest.mark.checklist
 def test_an_edit_in_the_list_reaches_the_file_and_the_history(watched: Watched, add: Add) -> None:
     address = add(watched, "Zone 4 reads 12 degrees low.")
     page, key = watched.page, key_of(address)
@@ -119,6 +90,7 @@ def test_an_edit_in_the_list_reaches_the_file_and_the_history(watched: Watched, 
     expect(page.locator(".timeline > li")).to_have_count(3)
 
 
+@pytest.mark.checklist
 def test_cancel_and_escape_close_the_editor_and_give_the_focus_back(
     watched: Watched, add: Add
 ) -> None:
@@ -188,6 +160,7 @@ def test_a_refused_edit_stays_open_with_its_reason(watched: Watched, add: Add) -
     expect(text).to_be_focused()
 
 
+@pytest.mark.checklist
 def test_pin_delete_undo_and_restore_on_the_page_and_in_recall(watched: Watched, add: Add) -> None:
     address = add(watched, "The chimney cowl turns anticlockwise.")
     page, key = watched.page, key_of(address)
@@ -243,6 +216,7 @@ def test_what_is_done_in_the_drawer_shows_in_the_row(watched: Watched, add: Add)
 # --- two edits that meet ------------------------------------------------------------------------
 
 
+@pytest.mark.checklist
 @pytest.mark.parametrize(
     ("choice", "after"),
     [
@@ -278,6 +252,7 @@ def test_an_edit_in_the_list_that_met_a_hand_edit_ends_as_chosen(
     assert f"\n\n{after} {choice}" in watched.server.file("kilns", FACTS).read_text()
 
 
+@pytest.mark.checklist
 def test_without_script_each_choice_of_a_clash_works_too(opened: Open, add: Add) -> None:
     with opened(java_script_enabled=False) as watched:
         address = add(watched, "Vent A is open. Vent B is open.")
@@ -315,6 +290,7 @@ def test_without_script_each_choice_of_a_clash_works_too(opened: Open, add: Add)
         expect(page.locator(".memory-text")).to_have_text("Vent A is hot. Vent B is new.")
 
 
+@pytest.mark.checklist
 def test_a_hand_edit_is_a_revision_of_its_own(watched: Watched, add: Add) -> None:
     address = add(watched, "Cone 6 melts at dawn.")
     by_hand(watched.server, "\n\nCone 6 melts at dawn.", "\n\nCone 6 melts at dusk.")
@@ -331,6 +307,7 @@ def test_a_hand_edit_is_a_revision_of_its_own(watched: Watched, add: Add) -> Non
 # --- revisions ----------------------------------------------------------------------------------
 
 
+@pytest.mark.checklist
 @pytest.mark.parametrize("script", [True, False])
 def test_two_revisions_are_compared_and_an_old_one_comes_back(
     opened: Open, add: Add, *, script: bool
@@ -382,26 +359,3 @@ def test_more_of_a_long_history_comes_below_what_is_there(watched: Watched, add:
     focused(page, "to-r2")
     expect(page.get_by_label("Compare from r5")).to_be_checked()
     expect(page.locator("#say")).to_have_text("2 older revisions shown")
-
-
-@pytest.mark.parametrize("size", [None, PHONE])
-def test_a_hostile_text_is_text_and_holds_the_layout(
-    opened: Open, add: Add, size: dict[str, int] | None
-) -> None:
-    with opened(**({"viewport": size} if size else {})) as watched:
-        page = watched.page
-        strays: list[str] = []
-        page.on("request", lambda asked: strays.append(asked.url) if "stray" in asked.url else None)
-        address = add(watched, f"{HOSTILE} {size}")
-        revise(watched, address, f"{HOSTILE} {size} again")
-        for path in (
-            address,
-            f"{address}/compare",
-            f"{address}/edit",
-            f"{LIST}?sel={key_of(address)}",
-        ):
-            watched.open(path)
-            assert watched.fits(), path
-            expect(page.locator("main")).to_contain_text("{{ 7*7 }}")
-            assert page.locator("main img, main [hx-trigger=load]").count() == 0
-        assert strays == []

@@ -10,9 +10,9 @@ from playwright.sync_api import Browser, Page, Request, expect
 
 from tests.byhand import FACTS, LONG_AGO, block
 from tests.e2e.accessibility import NARROW, problems, problems_in_both_themes
-from tests.e2e.conftest import NAME, PASSWORD, PHONE, WIDE, Server, Watched, window
+from tests.e2e.conftest import NAME, PASSWORD, PHONE, WIDE, Console, Open, Server, Watched, window
 
-pytestmark = pytest.mark.slow  # a real server and a real browser
+pytestmark = [pytest.mark.slow, pytest.mark.checklist]  # a real server and a real browser
 
 LIST = "/b/kilns/memories"
 HOSTILE = {
@@ -25,6 +25,14 @@ WATCH = """
 window.refused = [];
 addEventListener("securitypolicyviolation", (event) => refused.push(event.violatedDirective));
 """
+CONTROLS = (
+    "main :is(.button, input:not([type=checkbox], [type=radio], [type=hidden])), .topbar summary"
+)
+TOO_SMALL = """all => all.filter((each) => {
+  const { height } = each.getBoundingClientRect();
+  return height && height < 44;
+}).map((each) => each.outerHTML.slice(0, 200))"""
+"""The height that a thumb needs, in CSS pixels; what is not shown has none."""
 PAGES = {
     "list": LIST,
     "drawer": f"{LIST}?sel=markup",
@@ -69,6 +77,7 @@ class Seen:
     stored: list[str]
     refused: list[str]
     too_wide: list[int] = field(default_factory=list)
+    too_small: list[str] = field(default_factory=list)
     title: str = ""
     headings: int = 0
     asked: list[str] = field(default_factory=list)
@@ -76,7 +85,7 @@ class Seen:
 
 
 @pytest.fixture(scope="module")
-def stocked(server: Server, chromium: Browser) -> Server:
+def stocked(server: Server, console: Console, chromium: Browser) -> Server:
     """A bank with texts that strain pages, a rule with two states, and an empty bank."""
     blocks = [
         block(key, text, f"tags: [firing, {'t' * 60}]", summary=f"'{key}'")
@@ -86,11 +95,9 @@ def stocked(server: Server, chromium: Browser) -> Server:
     file.parent.mkdir(exist_ok=True)
     file.write_text("\n".join(blocks))
     os.utime(file, (LONG_AGO, LONG_AGO))
+    console.call("/banks", name="annex")
     with window(chromium, server, java_script_enabled=False) as watched:
-        watched.sign_in()
-        watched.open("/banks/new")
-        watched.page.get_by_label("Name").fill("annex")
-        watched.page.get_by_role("button", name="Make the bank").click()
+        watched.page.context.add_cookies(console.cookies)
         until(watched, LIST, lambda page: page.locator(".row").count() == len(HOSTILE))
         send(watched, "/m/kilns/long-word/edit", text=HOSTILE["long-word"] + "y")
         send(watched, "/b/kilns/new-rule", name="style", text=HOSTILE["markup"])
@@ -121,15 +128,15 @@ def send(watched: Watched, address: str, **fields: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def visits(stocked: Server, chromium: Browser) -> dict[str, Seen]:
+def visits(stocked: Server, console: Console, chromium: Browser) -> dict[str, Seen]:
     """Every page, opened once: what the rules, the browser and three widths say of it."""
     seen: dict[str, Seen] = {}
     with window(chromium, stocked) as watched:
         page = watched.page
+        page.context.add_cookies(console.cookies)
         page.add_init_script(WATCH)
         asked: list[str] = []
         page.on("request", lambda request: note(asked, request))
-        watched.sign_in()
         for name, address in PAGES.items():
             asked.clear()
             watched.open(address)
@@ -145,6 +152,8 @@ def visits(stocked: Server, chromium: Browser) -> dict[str, Seen]:
             for size in (PHONE, NARROW, WIDE):
                 page.set_viewport_size(size)  # type: ignore[arg-type]  # a dict with both keys
                 seen[name].too_wide += [] if watched.fits() else [size["width"]]
+                if size is PHONE:
+                    seen[name].too_small = page.locator(CONTROLS).evaluate_all(TOO_SMALL)
     return seen
 
 
@@ -162,10 +171,9 @@ def note(asked: list[str], request: Request) -> None:
 
 
 @pytest.fixture
-def signed_in(stocked: Server, chromium: Browser) -> Iterator[Watched]:
-    with window(chromium, stocked) as watched:
+def signed_in(stocked: Server, opened: Open) -> Iterator[Watched]:
+    with opened() as watched:
         watched.page.add_init_script(WATCH)
-        watched.sign_in()
         yield watched
         assert watched.page.evaluate("window.refused") == []
 
@@ -249,17 +257,13 @@ def test_the_box_of_a_new_procedure_shows_all_five_sections(signed_in: Watched) 
     assert signed_in.page.get_by_label("Text").evaluate(hidden) == 0
 
 
-def test_controls_on_a_phone_are_large_enough_for_a_thumb(
-    stocked: Server, chromium: Browser
-) -> None:
-    with window(chromium, stocked, viewport=PHONE) as watched:
-        watched.sign_in()
-        for name in ("memory", "audit", "health"):
-            watched.open(PAGES[name])
-            sizes = watched.page.locator("main .button, .topbar summary").evaluate_all(
-                "all => all.map(each => each.getBoundingClientRect().height).filter(Boolean)"
-            )
-            assert min(sizes) >= 44, name
+def test_controls_on_a_phone_are_large_enough_for_a_thumb(visits: dict[str, Seen]) -> None:
+    assert {name: seen.too_small for name, seen in visits.items() if seen.too_small} == {}
+
+
+def test_the_menu_on_a_phone_fits(opened: Open, stocked: Server) -> None:
+    with opened(viewport=PHONE) as watched:
+        watched.open(LIST)
         watched.page.locator(".menu summary").click()
         assert watched.fits()
 

@@ -23,6 +23,7 @@ def test_from_the_printed_link_to_a_memory_in_a_file(fresh: Server, chromium: Br
         expect(page.get_by_role("heading", level=1)).to_have_text("This link does not work")
 
 
+@pytest.mark.checklist
 def test_a_filter_is_in_the_address_and_survives_reload_and_back(plain: Watched, add: Add) -> None:
     add(plain, "The damper of kiln 1 sticks.", tags="dampers")
     add(plain, "The fan of kiln 1 hums.", tags="fans")
@@ -44,6 +45,7 @@ def test_a_filter_is_in_the_address_and_survives_reload_and_back(plain: Watched,
     expect(page.get_by_role("navigation", name="Banks")).to_be_visible()
 
 
+@pytest.mark.checklist
 def test_edit_pin_delete_and_undo_reach_the_file(plain: Watched, add: Add) -> None:
     address = add(plain, "Zone 2 reads 12 degrees low.")
     page, file = plain.page, plain.server.file("kilns", "semantic_memory/facts.md")
@@ -76,14 +78,16 @@ def test_two_deletes_after_each_other_can_both_be_undone(plain: Watched, add: Ad
         expect(plain.page.locator(".strip-success")).to_contain_text("Restored.")
 
 
-def test_theme_and_sign_out_work_from_the_menu(plain: Watched) -> None:
-    page = plain.page
-    plain.open("/b/kilns/memories?is=pinned")
-    page.locator(".account summary").click()
-    page.get_by_role("button", name="Dark").click()
-    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    expect(page).to_have_url(re.compile(r"\?is=pinned$"))
-    page.locator(".account summary").click()
-    page.get_by_role("button", name="Sign out").click()
-    plain.open("/b/kilns/memories")
-    expect(page).to_have_url(re.compile(r"/sign-in\?next="))
+def test_theme_and_sign_out_work_from_the_menu(server: Server, chromium: Browser) -> None:
+    with window(chromium, server, java_script_enabled=False) as plain:
+        plain.sign_in()
+        page = plain.page
+        plain.open("/b/kilns/memories?is=pinned")
+        page.locator(".account summary").click()
+        page.get_by_role("button", name="Dark").click()
+        expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+        expect(page).to_have_url(re.compile(r"\?is=pinned$"))
+        page.locator(".account summary").click()
+        page.get_by_role("button", name="Sign out").click()
+        plain.open("/b/kilns/memories")
+        expect(page).to_have_url(re.compile(r"/sign-in\?next="))
