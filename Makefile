@@ -53,10 +53,10 @@ test: setup-dev ## tests without those of the targets below
 		--ignore tests/e2e --ignore tests/crash --ignore tests/schema $(ARGS)
 
 contracts: setup-dev ## tables over every call, role, page, secret and import; long random runs
-	$(PYTEST) -n 2 --dist worksteal -m wide tests/contracts tests/console tests/services $(ARGS)
+	$(PYTEST) -n 2 --dist worksteal -m wide tests/unit tests/contracts tests/console tests/services $(ARGS)
 
 test-fast: setup-dev ## pure tests only
-	$(PYTEST) tests/unit tests/property $(ARGS)
+	$(PYTEST) -m 'not wide' tests/unit tests/property $(ARGS)
 
 e2e: setup-dev ## a real server and Chromium
 	$(PYTEST) -n 2 --dist loadfile tests/e2e $(ARGS)
@@ -71,7 +71,7 @@ schema: setup-dev ## calls made up from the OpenAPI document; EXAMPLES=n of each
 	$(PYTEST) -n 2 --dist worksteal tests/schema $(ARGS)
 
 coverage: setup-dev ## every branch of the store and the engine is run by their tests
-	$(PYTEST) -n 2 tests/unit tests/property --cov=banks.store --cov=recall.engine --cov-branch \
+	$(PYTEST) -n 2 -m 'not wide' tests/unit tests/property --cov=banks.store --cov=recall.engine --cov-branch \
 		--cov-report=term-missing:skip-covered --cov-fail-under=100 $(ARGS)
 
 torture: setup-dev ## the properties and crash tests, many times longer

@@ -68,11 +68,22 @@ def principal_of(user: AbstractBaseUser | AnonymousUser) -> Principal:
 
 def principal_of_token(secret: str) -> Principal:
     """The principal of an API token; it never exceeds its owner. Raises Unauthenticated."""
-    token = (
-        AccessToken.objects.filter(digest=tokens.digest(secret), revoked_at=None)
-        .select_related("owner")
-        .first()
-    )
+    return _principal(AccessToken.objects.filter(digest=tokens.digest(secret)))
+
+
+def principal_again(*, token_id: int | None, user_id: int | None) -> Principal:
+    """Whoever asked for something that is done later, as of now: the token, else the person.
+
+    Raises Unauthenticated.
+    """
+    if token_id is not None:
+        return _principal(AccessToken.objects.filter(pk=token_id))
+    user = User.objects.filter(pk=user_id).first() if user_id is not None else None
+    return principal_of(user or AnonymousUser())
+
+
+def _principal(found: QuerySet[AccessToken]) -> Principal:
+    token = found.filter(revoked_at=None).select_related("owner").first()
     if token is None or (token.expires_at is not None and token.expires_at <= seams.now()):
         raise errors.Unauthenticated
     owner = token.owner

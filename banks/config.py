@@ -18,6 +18,7 @@ from banks import errors
 from banks.models import Configuration
 from banks.store import names
 from banks.store.errors import InvalidName
+from banks.store.redact import mask
 
 NAME_LENGTH = 64
 """A name that is refused is told, but no longer than this: a caller chose it."""
@@ -71,7 +72,7 @@ FIELDS: Mapping[str, Takes] = MappingProxyType(
             "Tokens that injected memories may take, at 4 characters a token.", 0, 100_000
         ),
         "extraction_enabled": Takes("Learn memories from finished turns."),
-        "extraction_model": Takes("The model that reads turns; empty = the caller's.", 0, 200),
+        "extraction_model": Takes("The model that reads turns; empty = default.", 0, 200),
         "extraction_window": Takes("Messages that one extraction reads.", 1, 200),
         "extraction_timeout_ms": Takes("Milliseconds for one extraction.", 1_000, 600_000),
         "max_memories_per_turn": Takes("Memories that one turn may teach.", 0, 50),
@@ -131,7 +132,7 @@ def in_force(values: Mapping[str, object]) -> Config:
     refused = {each.loc for each in refusals(values)}
     if settings.DATA_DIR_GIVEN:
         refused.add("data_dir")
-    good = {name: value for name, value in values.items() if name[:NAME_LENGTH] not in refused}
+    good = {name: value for name, value in values.items() if _shown(name) not in refused}
     return checked({"default_bank": settings.DEFAULT_BANK, **good})
 
 
@@ -163,10 +164,15 @@ def refusals(values: Mapping[str, object]) -> tuple[errors.Detail, ...]:
     """What no field takes, by its name; the values themselves are not told."""
     defaults = asdict(Config())
     return tuple(
-        errors.Detail(name[:NAME_LENGTH], told)
+        errors.Detail(_shown(name), told)
         for name, value in values.items()
         if (told := _refusal(name, value, defaults))
     )
+
+
+def _shown(name: str) -> str:
+    """A name that may be told again: cut off, a secret would not be known any more."""
+    return mask(name).text[:NAME_LENGTH]
 
 
 def _refusal(name: str, value: object, defaults: Mapping[str, object]) -> str:
@@ -187,6 +193,8 @@ def _refusal(name: str, value: object, defaults: Mapping[str, object]) -> str:
             return f"Use {word}."
     if not fits:
         return f"Use {unit} {takes.least} to {takes.most}."
+    if mask(str(value)).labels:
+        return "Put no secret here: it is kept as it is, and shown."
     special = {"default_bank": _bad_bank, "data_dir": _bad_folder}.get(name)
     return special(str(value)) if special else ""
 

@@ -86,6 +86,13 @@ class WebhookNotFound(NotFound):
     default = "There is no webhook of that id."
 
 
+class ProposalNotFound(NotFound):
+    """Unknown proposal, or one of a bank that the caller does not maintain."""
+
+    code = "proposal_not_found"
+    default = "There is no proposal of that id: GET /api/v1/proposals lists them."
+
+
 class Forbidden(DomainError):
     """Visible, but the caller's role does not reach."""
 
@@ -170,6 +177,13 @@ class EpisodeFixed(Conflict):
 
     code = "episodic"
     default = "An episode is never rewritten: save a new one instead."
+
+
+class BlockBroken(Conflict):
+    """The memory's block was changed by hand so that it cannot be read."""
+
+    code = "block_broken"
+    default = "Its block was changed by hand and cannot be read: repair it in its file first."
 
 
 class AmbiguousId(Conflict):
@@ -263,6 +277,13 @@ class DeliveryPending(Conflict):
 
     code = "delivery_pending"
     default = "This event is still being delivered: wait for its end."
+
+
+class ProposalDecided(Conflict):
+    """Somebody has accepted or rejected the proposal already."""
+
+    code = "proposal_decided"
+    default = "This proposal was accepted or rejected already."
 
 
 class Invalid(DomainError):
@@ -373,3 +394,40 @@ class IndexUnavailable(Unavailable):
 
     code = "index_unavailable"
     default = "The search index is being rebuilt: try again in a moment."
+
+
+class ModelUnavailable(Unavailable):
+    """The language model did not answer; `retry_after_s` is its own wish where it has one."""
+
+    code = "model_unavailable"
+    default = "The model does not answer: try again later."
+
+    def __init__(self, message: str = "", *, retry_after_s: int | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = type(self).retry_after_s if retry_after_s is None else retry_after_s
+
+
+class ModelFault(DomainError):
+    """The language model answered, but not with what can be used."""
+
+    code = "model_fault"
+
+
+class ModelRefused(ModelFault):
+    """It does not take the call as it is: key, name or address are wrong."""
+
+    code = "model_refused"
+
+    def __init__(self, status: int = 401) -> None:
+        super().__init__(
+            f"The model refused the call (status {status}): look at MEMORYCONSOLE_MODEL_BASE_URL, "
+            "MEMORYCONSOLE_MODEL_API_KEY and the configured extraction_model."
+        )
+        self.status = status
+
+
+class ReplyUnusable(ModelFault):
+    """Its answer is empty, cut off, or not what was asked for. Nothing is taken from it."""
+
+    code = "model_reply_unusable"
+    default = "The model's answer cannot be used: try again."

@@ -8,6 +8,7 @@ A process can die between any two instructions of that. Whoever holds the bank's
 operation: something of it on disk, then the rest is done; nothing of it, then it is dropped.
 """
 
+import hashlib
 import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,9 +17,9 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
-from banks import errors, journal, projection, steps, surveys
+from banks import broken, errors, journal, projection, steps, surveys
 from banks.journal import Effect
 from banks.models import Bank, Operation, SourceFile
 from banks.steps import Append, Edit, Log, Mark, Put, Step
@@ -73,6 +74,11 @@ class Idempotency:
     key: str
     body_digest: str
 
+    @property
+    def kept(self) -> str:
+        """What the row has of the key: somebody may take a secret for one."""
+        return hashlib.sha256(self.key.encode()).hexdigest()
+
 
 @dataclass(slots=True)
 class Plan:
@@ -93,7 +99,7 @@ def replay(wanted: Idempotency | None, *, now: datetime) -> dict[str, Any] | Non
     """
     if wanted is None:
         return None
-    row = Operation.objects.filter(owner=wanted.owner, idempotency_key=wanted.key).first()
+    row = Operation.objects.filter(owner=wanted.owner, idempotency_key=wanted.kept).first()
     if row is None:
         return None
     if row.created_at < now - KEY_LIFETIME and row.state != Operation.State.PENDING:
@@ -118,10 +124,12 @@ def execute(
     """Carry out a plan under the bank's lock; its answer once all of it is durable.
 
     Raises FileChanged when somebody changed a file since it was planned (nothing is left of the
-    operation then: plan again), DiskFault when the disk refused.
+    operation then: plan again), DiskFault when the disk refused, BlockBroken.
     """
     if not plan.steps and idempotency is None:
         return plan.answer
+    if actor != journal.DISK:
+        broken.refuse(bank, locked, {each.key for each in plan.effects if each.target == "entry"})
     operation = _open(bank, plan, actor=actor, now=now, idempotency=idempotency)
     if not plan.steps:
         return plan.answer
@@ -142,25 +150,34 @@ def execute(
 def _open(
     bank: Bank, plan: Plan, *, actor: str, now: datetime, idempotency: Idempotency | None
 ) -> Operation:
-    """The first transaction. An operation without steps is done at once."""
-    with transaction.atomic():
-        return Operation.objects.create(
-            uid=uuid.uuid4().hex,
-            bank=bank,
-            act=plan.act,
-            actor=actor,
-            request_id=journal.request_id.get(),
-            owner=idempotency.owner if idempotency else "",
-            idempotency_key=idempotency.key if idempotency else None,
-            body_digest=idempotency.body_digest if idempotency else "",
-            answer=plan.answer if idempotency else None,
-            steps=steps.dump(plan.steps),
-            effects=[asdict(effect) for effect in plan.effects],
-            state=Operation.State.PENDING if plan.steps else Operation.State.DONE,
-            undoes_id=plan.undoes,
-            created_at=now,
-            finished_at=None if plan.steps else now,
-        )
+    """The first transaction. An operation without steps is done at once.
+
+    Raises IdempotencyBusy when its key was taken by a call about another bank meanwhile.
+    """
+    key = idempotency.kept if idempotency else None
+    try:
+        with transaction.atomic():
+            return Operation.objects.create(
+                uid=uuid.uuid4().hex,
+                bank=bank,
+                act=plan.act,
+                actor=actor,
+                request_id=journal.request_id.get(),
+                owner=idempotency.owner if idempotency else "",
+                idempotency_key=key,
+                body_digest=idempotency.body_digest if idempotency else "",
+                answer=plan.answer if idempotency else None,
+                steps=steps.dump(plan.steps),
+                effects=[asdict(effect) for effect in plan.effects],
+                state=Operation.State.PENDING if plan.steps else Operation.State.DONE,
+                undoes_id=plan.undoes,
+                created_at=now,
+                finished_at=None if plan.steps else now,
+            )
+    except IntegrityError as error:
+        if key is None:
+            raise
+        raise errors.IdempotencyBusy from error
 
 
 def _do(

@@ -3,8 +3,15 @@
 No workflow lives here: `banks.jobs` runs jobs, `banks.webhooks` sends, `banks.feed` fills.
 """
 
+import uuid
+
 from django.conf import settings
 from django.db import models
+
+
+def new_uid() -> str:
+    """What callers know a row by: a primary key would tell them how much goes on elsewhere."""
+    return uuid.uuid4().hex
 
 
 class Job(models.Model):
@@ -29,6 +36,7 @@ class Job(models.Model):
     leased_until = models.DateTimeField(null=True)
     lease = models.CharField(max_length=32, blank=True, help_text="who runs it")
     error = models.CharField(max_length=500, blank=True)
+    outcome = models.CharField(max_length=200, blank=True, help_text="what it came to, once done")
     created_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)
 
@@ -46,6 +54,7 @@ class Job(models.Model):
 class Webhook(models.Model):
     """An address that is told of changes, on behalf of whoever changed it last (`owner`)."""
 
+    uid = models.CharField(max_length=32, unique=True, default=new_uid)
     url = models.CharField(max_length=2000)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, help_text="none: instance"
@@ -94,6 +103,7 @@ class Delivery(models.Model):
         FAILED = "failed"
         DISABLED = "disabled"
 
+    uid = models.CharField(max_length=32, unique=True, default=new_uid)
     webhook = models.ForeignKey(
         Webhook, on_delete=models.CASCADE, related_name="deliveries", db_index=False
     )

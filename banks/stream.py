@@ -11,9 +11,9 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from django.conf import settings
 from django.db import Error, connections
@@ -25,7 +25,10 @@ from banks.signals import changes_committed
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 LOOK_EVERY_S = 0.25
+SHARED_MOST = 32
 _REST_S = 0.05  # between two looks, however often commits wake the thread
 _FAULT_REST_S = 1.0
 _RETIRING = (Change.Action.SUPERSEDED, Change.Action.DELETED)
@@ -40,6 +43,41 @@ class _Slot:
     every: bool
 
 
+@dataclass(slots=True)
+class _Made:
+    lock: threading.Lock
+    values: list[Any]  # none, or the one
+
+
+class Shared:
+    """What many streams need at the same moment and would each make alike: one makes it for all.
+
+    The newest `most` are kept. A key has to name all that the value depends on.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._made: dict[Hashable, _Made] = {}
+        self._lock = threading.Lock()
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The value of this key; who asks while it is made waits for it."""
+        with self._lock:
+            made = self._made.setdefault(key, _Made(threading.Lock(), []))
+            while len(self._made) > self._most:
+                del self._made[next(iter(self._made))]
+        with made.lock:
+            if not made.values:
+                made.values.append(make())
+        value: T = made.values[0]
+        return value
+
+    def forget(self) -> None:
+        """Make everything anew the next time."""
+        with self._lock:
+            self._made.clear()
+
+
 class Hub:
     """The listeners of a process and the thread that looks for them.
 
@@ -50,6 +88,7 @@ class Hub:
         # Re-entrant: a listener may be given back by the garbage collector at any point.
         self._changed = threading.Condition(threading.RLock())
         self._slots: dict[int, _Slot] = {}
+        self.shared = Shared(SHARED_MOST)
         self._last_slot = 0
         self._heads: dict[int, int] = {}
         self._thread: threading.Thread | None = None
@@ -112,6 +151,7 @@ class Hub:
             self._slots.pop(number, None)
             if not self._slots:
                 self._heads = {}
+                self.shared.forget()
                 self._poke.set()
 
     def _moved(self, number: int) -> dict[int, int]:

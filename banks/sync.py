@@ -17,7 +17,7 @@ from typing import TypeVar
 from django.db import transaction
 from django.db.models import Q
 
-from banks import journal, locking, moves, operations, projection, seams, signals, surveys
+from banks import broken, journal, locking, moves, operations, projection, seams, signals, surveys
 from banks.models import Bank, Change, Entry, Operation, SourceFile
 from banks.steps import Append, Step
 from banks.store import tree
@@ -193,8 +193,21 @@ def _judge(bank: Bank, locked: LockedBank, result: surveys.Survey, now: datetime
         or row.file.path in blocked
     }
     believed = [row for row in gone if row.entry_id not in missing]
-    put_back = _dropped_by_an_editor(bank, believed, now)
+    # Who broke a block was at work on it: that is no older copy of the file.
+    broke = _broken(result, {row.entry_id for row in believed})
+    vanished = [row for row in believed if row.entry_id not in broke]
+    put_back = _dropped_by_an_editor(bank, vanished, now)
     return _Verdict("", missing, put_back)
+
+
+def _broken(result: surveys.Survey, keys: set[str]) -> set[str]:
+    """Of these ids the ones that a block names which cannot be read."""
+    return {
+        key
+        for file in result.files.values()
+        if keys and file.problems
+        for key in broken.lines(file.data, keys)
+    }
 
 
 def _is_blocked(locked: LockedBank, path: str) -> bool:

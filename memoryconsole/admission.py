@@ -14,13 +14,16 @@ from ninja.utils import check_csrf
 
 from banks import auth, errors
 from banks.access import Principal
+from banks.store.redact import mask
 from memoryconsole import bodies, throttle
 from memoryconsole.errors import NEVER_FAILING, CsrfFailed
 from memoryconsole.middleware import session_is_over
 
 BODY_BYTES = 1024 * 1024
 LARGE_BODY_BYTES = 16 * 1024 * 1024
-LARGE = frozenset({"save_memories", "pre_generate"})
+LARGE = frozenset({"save_memories", "pre_generate", "turn_completed"})
+TOLERANT = NEVER_FAILING | {"turn_completed"}
+"""Calls that hand on messages of others, which may hold what only some readers take."""
 DEPTH = 32
 
 _TOKEN_NAMES = frozenset({"token", "access_token", "api_key"})
@@ -40,7 +43,7 @@ def admit(request: HttpRequest, known: KnownNames) -> None:
     bodies.check(request, limit)
     for name in request.GET:
         if name not in known(request):
-            raise errors.Invalid("This call takes no such parameter.", loc=name[:64])
+            raise errors.Invalid("This call takes no such parameter.", loc=mask(name).text[:64])
         if any("\0" in value for value in request.GET.getlist(name)):
             raise errors.Invalid("A parameter cannot hold a NUL character.", loc=name)
 
@@ -111,13 +114,13 @@ def session_again(request: HttpRequest) -> Principal:
 class StrictJson(Parser):
     """JSON as other programs read it: UTF-8, no NaN, bounded depth, no half characters.
 
-    But for calls that never fail: those take what only some readers take, in what they pass over.
+    But for the calls of a turn: those take what only some readers take, in what they pass over.
     """
 
     def parse_body(self, request: HttpRequest) -> Any:
         match = request.resolver_match
         try:
-            if match is not None and match.url_name in NEVER_FAILING:
+            if match is not None and match.url_name in TOLERANT:
                 return bodies.tolerant(request.body)
             value = json.loads(request.body.decode(), parse_constant=_refuse, parse_float=_finite)
         except (ValueError, RecursionError) as error:

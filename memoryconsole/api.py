@@ -3,6 +3,7 @@
 import functools
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from django.conf import settings
@@ -15,9 +16,9 @@ from ninja.operation import Operation
 from banks.access import Scope, require, require_admin
 from banks.api import Request, banks, config, files, memories, rules, tags, webhooks
 from banks.schemas.common import Answer, answers
-from memoryconsole import assets, errors, events, ops
+from memoryconsole import assets, errors, events, ops, patience
 from memoryconsole.admission import BearerToken, SignedIn, StrictJson
-from recall.api import hooks, recall
+from recall.api import hooks, proposals, recall
 
 BASE = "/api/v1"
 
@@ -129,7 +130,7 @@ api = Api(
 )
 for each in (
     banks.router, memories.router, rules.router, tags.router, files.router, config.router,
-    webhooks.router, recall.router, hooks.router, events.router, router,
+    webhooks.router, recall.router, hooks.router, proposals.router, events.router, router,
 ):  # fmt: skip
     api.add_router("", each)
 errors.register(api)
@@ -144,8 +145,11 @@ def _in_shape(view: View) -> View:
     @csrf_exempt
     @functools.wraps(view)
     def call(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        match = request.resolver_match
+        is_hurried = match is not None and match.url_name in errors.NEVER_FAILING
         try:
-            response = view(request, *args, **kwargs)
+            with patience.short() if is_hurried else nullcontext():
+                response = view(request, *args, **kwargs)
         except Http404:
             return errors.answer(errors.NoSuchCall())
         if response.status_code == errors.status_of(errors.MethodNotAllowed):

@@ -14,3 +14,4 @@ class MemoryConsoleConfig(AppConfig):
         django_checks.register(checks.folders, django_checks.Tags.files)
         django_checks.register(checks.configuration)
         django_checks.register(checks.webhooks)
+        django_checks.register(checks.model)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
@@ -118,6 +119,24 @@ def webhooks(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMess
             )
         ]
     return []
+
+
+def model(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Where a model is asked is an address."""
+    try:
+        parts = urlsplit(settings.MODEL_BASE_URL)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        is_address = False
+    if is_address or not settings.MODEL_BASE_URL:
+        return []
+    return [
+        Error(
+            "MEMORYCONSOLE_MODEL_BASE_URL is no http address.",
+            hint="Use an address like https://models.example/v1, or unset it.",
+            id="memoryconsole.E009",
+        )
+    ]
 
 
 def file_system(path: Path, mounts: str | None = None) -> str:

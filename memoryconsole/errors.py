@@ -72,6 +72,7 @@ STATUSES: tuple[tuple[type[errors.DomainError], int], ...] = (
     (errors.Invalid, 422),
     (errors.TooMany, 429),
     (Internal, 500),
+    (errors.ModelFault, 502),
     (errors.Unavailable, 503),
 )
 """One family, one status."""

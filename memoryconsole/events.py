@@ -141,9 +141,27 @@ class _Reader:
     def _of_bank(self, bank: Bank) -> list[str]:
         here = self.at.setdefault(bank.pk, Position(self.passed.pop(bank.pk, 0)))
         told = []
-        for event in events.after(bank, here.seq, limit=EVENTS_AT_ONCE):
-            self.at[bank.pk] = Position.of(event.seq, event.uid)
-            if not self.types or self.types & {event.name, event.trigger.value}:
-                line = shapes.line(event)
-                told.append(sse.event(event.trigger.value, line, event_id=self.cursor))
+        key = ("events", bank.pk, here, bank.head)
+        for each in stream.hub.shared.once(key, lambda: _after(bank, here.seq)):
+            self.at[bank.pk] = each.position
+            if not self.types or self.types & {each.name, each.trigger}:
+                told.append(sse.event(each.trigger, each.line, event_id=self.cursor))
         return told
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """An event as every stream tells it."""
+
+    position: Position
+    name: str
+    trigger: str
+    line: str
+
+
+def _after(bank: Bank, seq: int) -> list[_Told]:
+    """The next events of the bank behind this number."""
+    return [
+        _Told(Position.of(each.seq, each.uid), each.name, each.trigger.value, shapes.line(each))
+        for each in events.after(bank, seq, limit=EVENTS_AT_ONCE)
+    ]

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 
 from banks import config
 from banks.journal import request_id as journal_request_id
+from banks.store.redact import mask
 from memoryconsole import logs
 
 logger = logging.getLogger(__name__)
@@ -50,8 +51,10 @@ PERMISSIONS_POLICY = ", ".join(
 
 
 def sane_request_id(value: str) -> bool:
-    """Whether a caller's id may be taken over: 1..64 of letters, digits, `-`, `_`, `.`."""
-    return 0 < len(value) <= _ID_MAX and _ID_CHARS.issuperset(value)
+    """Whether a caller's id may be taken over: 1..64 of letters, digits, `-`, `_`, `.`, and no
+    secret, since it is kept and told."""
+    is_short = 0 < len(value) <= _ID_MAX
+    return is_short and _ID_CHARS.issuperset(value) and not mask(value).labels
 
 
 class RequestContext:

@@ -1,6 +1,7 @@
 """Gunicorn inside our own process: web workers, and one background worker beside them."""
 
 import logging
+import selectors
 import socket
 import struct
 import subprocess
@@ -8,7 +9,9 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,6 +31,8 @@ STOP_WITHIN_S = 25
 REQUESTS_AT_ONCE = 8
 SILENCE_S = 10
 """How long a client may send nothing in the middle of a request."""
+LINGER_S = 2.0
+"""How long a client is heard out behind the last answer: cut off at once, it might lose that."""
 _IN_MEMORY_BYTES = 256 * 1024
 _PIECE_BYTES = 64 * 1024
 _RESTART_AFTER_S = 2.0
@@ -94,6 +99,10 @@ class _WatchfulArbiter(Arbiter):  # type: ignore[misc]  # gunicorn has no types
 class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     """A web process. Asked to stop, it ends its event streams: they would outlast its patience."""
 
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self._leaving: deque[Any] = deque()
+
     def get_thread_pool(self) -> Pool:
         return Pool(
             most=self.cfg.threads, spare=REQUESTS_AT_ONCE, at_end=stream.release_connections
@@ -104,6 +113,43 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         limit = struct.pack("ll", SILENCE_S, 0)
         conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
         return super().handle(conn)
+
+    def finish_request(self, conn: Any, fs: Any) -> None:
+        # The library waits here for a client that stays: in the loop that all others need.
+        if fs.cancelled() or fs.result():
+            super().finish_request(conn, fs)
+            return
+        conn.timeout = time.monotonic() + LINGER_S
+        self._leaving.append(conn)
+        try:
+            conn.sock.shutdown(socket.SHUT_WR)
+            conn.sock.settimeout(0)
+            self.poller.register(conn.sock, selectors.EVENT_READ, partial(self._hear_out, conn))
+        except (OSError, ValueError):  # it is gone already
+            self._let_go(conn)
+
+    def _hear_out(self, conn: Any, sock: socket.socket) -> None:
+        """Drop what a client still sends, until it hangs up too."""
+        try:
+            if sock.recv(_PIECE_BYTES):
+                return
+        except BlockingIOError:
+            return
+        except OSError:
+            logger.debug("client hung up before it read all")
+        self.poller.unregister(sock)
+        self._let_go(conn)
+
+    def _let_go(self, conn: Any) -> None:
+        self._leaving.remove(conn)
+        self.nr_conns -= 1
+        conn.close()
+
+    def murder_pending(self) -> None:
+        super().murder_pending()
+        while self._leaving and self._leaving[0].timeout <= time.monotonic():
+            self.poller.unregister(self._leaving[0].sock)
+            self._let_go(self._leaving[0])
 
     def handle_exit(self, sig: Any, frame: Any) -> None:
         # Not here: this is a signal handler, and ending them takes a lock.

@@ -50,6 +50,11 @@ STREAMS_PER_PERSON = env.number("STREAMS_PER_PERSON", 12, least=1, most=1000)
 # host:port and networks that may be called although they are not public, or over plain http.
 WEBHOOK_ALLOW = env.names("WEBHOOK_ALLOW")
 
+# --- learning -------------------------------------------------------------------------------
+# Where OpenAI's chat completions are spoken. Without an address nothing is learned from turns.
+MODEL_BASE_URL = env.text("MODEL_BASE_URL")
+MODEL_API_KEY = env.secret("MODEL_API_KEY")
+
 # --- Django ---------------------------------------------------------------------------------
 INSTALLED_APPS = [
     # Without looking for admin modules: memoryconsole.admin.site registers what there is.
@@ -220,5 +225,9 @@ LOGGING = {
     "loggers": {
         "django": {"handlers": [], "level": "INFO", "propagate": True},
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
+        # What they say below a warning names addresses and quotes what is sent.
+        "httpx2": {"handlers": [], "level": "WARNING", "propagate": True},
+        "httpcore2": {"handlers": [], "level": "WARNING", "propagate": True},
+        "openai": {"handlers": [], "level": "WARNING", "propagate": True},
     },
 }

@@ -16,6 +16,7 @@ from recall import indexer
 from recall.engine.packing import Fit
 from recall.engine.query import document_terms, query_terms
 from recall.index import Doc, Index, IndexFault, Stamp, analyzer, version
+from recall.learning import llm
 from recall.services import rules_budget
 
 BYTES_A_MEMORY = 16_384
@@ -39,6 +40,7 @@ def checks() -> list[Check]:
         made("search", _scratch),
         made("index", lambda: _standing(banks)),
         made("index content", lambda: _equals_rows(banks)),
+        made("index arrays", lambda: _arrays(banks)),
         made("index size", lambda: _sizes(banks)),
         made("rules", lambda: _rules(banks)),
         made("model", _model),
@@ -143,6 +145,23 @@ def _has_the_rows(bank: Bank) -> bool:
     return found == (set(rows), {key for key, live in rows.items() if not live})
 
 
+def _arrays(banks: list[Bank]) -> Check:
+    """Whether the fast search of each index finds what Whoosh finds; else Whoosh is asked."""
+    findings = []
+    for bank in banks:
+        try:
+            agree = indexer.index_of(bank).paths_agree()
+        except IndexFault:
+            # What the index lacks is told by the check of the index.
+            continue
+        if not agree:
+            message = "The fast search finds something else: searches go the slow way."
+            found = Finding("", 0, "index_arrays_differ", message, Severity.WARNING, bank.name)
+            findings.append(found)
+    detail = f"{len(findings)} are searched the slow way." if findings else "Both searches agree."
+    return Check("index arrays", ok=not findings, required=False, detail=detail, findings=findings)
+
+
 def _sizes(banks: list[Bank]) -> Check:
     """Indexes that take far more room than their memories need."""
     findings = []
@@ -176,8 +195,10 @@ def _model() -> Check:
     """Advice: without a model everything works but learning."""
     if not config.current().extraction_enabled:
         return Check("model", ok=True, required=False, detail="Learning is switched off.")
-    detail = "Not configured: nothing is learned from turns."
-    return Check("model", ok=False, required=False, detail=detail)
+    model = llm.current()
+    trouble = model.trouble()
+    detail = trouble or f"The model {model.name} can be reached."
+    return Check("model", ok=not trouble, required=False, detail=detail)
 
 
 def _embedder() -> Check:

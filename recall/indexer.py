@@ -49,7 +49,7 @@ MOST_BYTES_AT_ONCE = 2_000_000
 """The same in bytes of its files: a few entries can be very long."""
 
 TOO_MANY_SEGMENTS = 4 * MANY_SEGMENTS
-"""Above so many a request merges segments itself: no worker seems to run."""
+"""Above so many a web process merges segments too, in a thread: no worker seems to run."""
 
 SETTLE_AFTER_S = 5.0
 """An index that nobody changes for so long is synced, so that it outlives a power loss."""
@@ -57,8 +57,13 @@ SETTLE_AFTER_S = 5.0
 TRY_AGAIN_AFTER_S = 10.0
 """How long after a failed rebuild no request tries again."""
 
+MOST_OPEN = 64
+"""Indexes that a process keeps open."""
+
+MOST_PACKED_BYTES = 192_000_000
+"""Memory for unpacked postings of all of them; above it the longest unused ones are closed."""
+
 _DEFAULT_LANGUAGE = "english"
-_MOST_OPEN = 64
 _NAP_S = 0.02
 
 Progress = Callable[[int, int], None]
@@ -76,7 +81,7 @@ _open: OrderedDict[Path, Index] = OrderedDict()
 _guard = threading.Lock()
 _failed: dict[Path, float] = {}
 _quiet_since: dict[Path, tuple[Stamp, float]] = {}
-_aside: threading.Thread | None = None
+_thread: threading.Thread | None = None
 
 
 def root() -> Path:
@@ -95,7 +100,14 @@ def index_of(bank: Bank) -> Index:
     with _guard:
         index = _open.setdefault(folder, Index(folder))
         _open.move_to_end(folder)
-        spare = [_open.popitem(last=False)[1] for _ in range(len(_open) - _MOST_OPEN)]
+        spare = [_open.popitem(last=False)[1] for _ in range(len(_open) - MOST_OPEN)]
+        packed = sum(each.packed_bytes() for each in _open.values())
+        while packed > MOST_PACKED_BYTES:
+            # The one that is asked for comes last, and begins anew when it is too large alone.
+            _, large = _open.popitem(last=False)
+            packed -= large.packed_bytes()
+            spare.append(large)
+        _open.setdefault(folder, index)
     for each in spare:
         each.close()
     return index
@@ -160,7 +172,7 @@ def catch_up(bank: Bank, *, wait_s: float = WAIT_S) -> IndexState:
             return _unavailable(index, _head(bank)[0])
         if not index.is_rebuilding():
             logger.info("index is built anew bank=%s reason=%s", bank.name, reason)
-            built = _build_now(bank, index)
+            built = _build_now(bank)
         elif time.monotonic() > deadline:
             return IndexState("rebuilding", _head(bank)[0])
         else:
@@ -176,10 +188,10 @@ def _may_build_now(bank: Bank, index: Index) -> bool:
     return (size or 0) <= MOST_BYTES_AT_ONCE
 
 
-def _build_now(bank: Bank, index: Index) -> bool:
+def _build_now(bank: Bank) -> bool:
     """Whether a rebuild was tried to its end; not when another process was faster."""
     try:
-        _build(bank, index, timeout_s=0)
+        _build(bank, index_of(bank), timeout_s=0)
     except IndexBusy:
         return False
     except IndexUnavailable as fault:
@@ -197,8 +209,8 @@ def _apply_next(bank: Bank, index: Index, wait_s: float) -> IndexState:
         with index.writing(wait_s) as writing:
             _apply(bank, index, writing)
             stamp = writing.stamp
-            if index.segment_count() > TOO_MANY_SEGMENTS:
-                writing.compact()
+        if index.segment_count() > TOO_MANY_SEGMENTS:
+            _aside(_merge, bank)
     except IndexBusy:
         stamp = index.stamp()
     behind = max(0, head[0] - stamp.seq)
@@ -293,12 +305,16 @@ def _keep(bank: Bank) -> bool:
     if seen != stamp:
         _quiet_since[folder_of(bank)] = (stamp, time.monotonic())
         if index.segment_count() > MANY_SEGMENTS:
-            with index.writing() as writing:
-                writing.compact()
+            _merge(bank)
             worked = True
     elif not stamp.clean and time.monotonic() - since > SETTLE_AFTER_S:
         _settle(index)
     return worked
+
+
+def _merge(bank: Bank) -> None:
+    with index_of(bank).writing() as writing:
+        writing.compact()
 
 
 def _settle(index: Index) -> None:
@@ -324,19 +340,26 @@ def settle_all() -> int:
 
 
 def _build_aside(bank: Bank) -> bool:
-    global _aside  # noqa: PLW0603  one rebuild at a time in this process
-    if _aside is not None and _aside.is_alive():
-        return False
     if time.monotonic() < _failed.get(folder_of(bank), 0.0):
         return False
-    _aside = threading.Thread(target=_build_in_thread, args=(bank,), name="reindex", daemon=True)
-    _aside.start()
+    return _aside(_build_now, bank)
+
+
+def _aside(work: Callable[[Bank], object], bank: Bank) -> bool:
+    """Do long work on an index in a thread; not while another one runs in this process."""
+    global _thread  # noqa: PLW0603  one at a time
+    if _thread is not None and _thread.is_alive():
+        return False
+    _thread = threading.Thread(target=_in_thread, args=(work, bank), name="index", daemon=True)
+    _thread.start()
     return True
 
 
-def _build_in_thread(bank: Bank) -> None:
+def _in_thread(work: Callable[[Bank], object], bank: Bank) -> None:
     try:
-        _build_now(bank, index_of(bank))
+        work(bank)
+    except IndexFault as fault:
+        logger.warning("index not kept bank=%s reason=%s", bank.name, fault)
     finally:
         connections.close_all()
 

@@ -1,8 +1,10 @@
-"""Rows of recall. Primary: what a conversation was told, which nothing else remembers."""
+"""Rows of recall. Primary: what a conversation was told, which nothing else remembers; what is kept
+of one until it is learned from; and what a person has to decide about."""
 
 from django.db import models
 
 from banks.models import Bank, Session
+from banks.outbox import new_uid
 
 
 class Told(models.Model):
@@ -22,3 +24,85 @@ class Told(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["session", "bank"], name="one_section_a_session"),
         ]
+
+
+class Listening(models.Model):
+    """How far the turns of a session have taken its messages, and its last turn as it was seen.
+
+    `messages`: masked, and only those that no turn has taken yet.
+    """
+
+    session = models.OneToOneField(Session, on_delete=models.CASCADE, related_name="listening")
+    cursor = models.CharField(max_length=160, blank=True, help_text="the last message taken")
+    turn = models.CharField(max_length=64, blank=True, help_text="hash of the turn that is seen")
+    bank = models.ForeignKey(
+        Bank, on_delete=models.SET_NULL, null=True, help_text="what that turn was given from"
+    )
+    without_memory = models.BooleanField(default=False, help_text="it named a bank that is none")
+    messages = models.JSONField(default=list)
+
+
+class Turn(models.Model):
+    """A finished turn that is still to be read; the row goes when that is done.
+
+    `token`, `user`: on whose behalf, as keys without a reference: a revoked one reads nothing.
+    """
+
+    session = models.ForeignKey(
+        Session, on_delete=models.CASCADE, related_name="turns", db_index=False
+    )
+    turn = models.CharField(max_length=64, help_text="hash of its id")
+    name = models.CharField(max_length=255, help_text="of the session, as its harness calls it")
+    bank = models.ForeignKey(Bank, on_delete=models.CASCADE, null=True, db_index=False)
+    is_spawned = models.BooleanField(default=False, help_text="of a sub-agent")
+    messages = models.JSONField(default=list)
+    read = models.PositiveIntegerField(default=0, help_text="how many of them are done with")
+    taught = models.PositiveIntegerField(default=0, help_text="memories and rules so far")
+    token = models.BigIntegerField(null=True)
+    user = models.BigIntegerField(null=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["session", "turn"], name="a_turn_is_read_once"),
+        ]
+
+
+class Proposal(models.Model):
+    """Something that is done only when a person says so. What was rejected, or accepted in other
+    words, is not asked again.
+
+    Today a line for the rule `learned`: `text` in the user's own words.
+    """
+
+    class State(models.TextChoices):
+        """Edited: accepted in other words."""
+
+        WAITING = "waiting"
+        ACCEPTED = "accepted"
+        EDITED = "edited"
+        REJECTED = "rejected"
+
+    uid = models.CharField(max_length=32, unique=True, default=new_uid)
+    bank = models.ForeignKey(
+        Bank, on_delete=models.CASCADE, related_name="proposals", db_index=False
+    )
+    text = models.TextField()
+    digest = models.CharField(max_length=64, help_text="of the text, folded")
+    session = models.CharField(max_length=255, blank=True)
+    state = models.CharField(max_length=8, choices=State, default=State.WAITING)
+    proposed_by = models.CharField(max_length=160)
+    proposed_at = models.DateTimeField()
+    decided_by = models.CharField(max_length=160, blank=True)
+    decided_at = models.DateTimeField(null=True)
+    reason = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["bank", "digest"],
+                condition=models.Q(state__in=["waiting", "edited", "rejected"]),
+                name="asked_once",
+            ),
+        ]
+        indexes = [models.Index(fields=["bank", "state"], name="proposals_by_state")]

@@ -25,8 +25,9 @@ from banks.schemas.common import (
     optional,
     tag_filter,
 )
-from banks.schemas.memories import MemoryOut
+from banks.schemas.memories import BankParams, MemoryOut
 from recall.engine import injection
+from recall.learning.turns import Ended
 from recall.services import LIMIT_MOST, Continued, Preview, Step
 
 QUERY_LENGTH = 4_000
@@ -94,7 +95,10 @@ class PreviewIn(Body):
     """What somebody would type in a chat."""
 
     bank: BankField = None
-    query: str = Field(max_length=QUERY_LENGTH, description="The hypothetical message of a user.")
+    query: str = Field(
+        description="The hypothetical message of a user; as in a turn its first 4,000 characters "
+        "are the question, without what the memory put there."
+    )
 
 
 class InjectedOut(HitOut):
@@ -192,13 +196,14 @@ class StepIn(BaseModel):
     step: Annotated[int | None, Field(ge=0), WrapValidator(_step)] = Field(
         default=None, description="0 opens a turn."
     )
-    turn_id: Any = Field(default=None, description="Not looked at.")
+    turn_id: Any = Field(default=None, description="The turn that the step belongs to.")
 
     def step_of(self, session_id: str | None) -> Step:
         """What the services take; the session is this one when the body names none."""
         generate = self.generate or GenerateIn()
         return Step(
             session_id=self.session_id or session_id,
+            turn_id=self.turn_id,
             step=self.step or 0,
             system_prompt=generate.system_prompt,
             messages=generate.messages,
@@ -260,3 +265,101 @@ class DoneOut(Answer):
     """It is done."""
 
     ok: bool
+
+
+class TurnCompletedIn(BaseModel):
+    """A turn that has ended. What else the event of a harness holds is passed over."""
+
+    session_id: Annotated[str | None, AfterValidator(_encodable)] = None
+    turn_id: Any = Field(default=None, description="The same one again is read once.")
+    parent: Any = Field(default=None, description="The turn above, of a sub-agent's turn.")
+    parent_session_id: Annotated[str | None, AfterValidator(_encodable)] = None
+    messages: list[Any] | None = Field(
+        default=None,
+        description="What was said: {id, role, text}. Left out: what the steps have shown.",
+    )
+
+    def ended(self) -> Ended:
+        """What the services take."""
+        return Ended(
+            session_id=self.session_id,
+            turn_id=self.turn_id,
+            parent=self.parent,
+            parent_session_id=self.parent_session_id,
+            messages=self.messages,
+        )
+
+
+class TurnCompletedOut(Answer):
+    """It is noted; `state` says what becomes of it."""
+
+    ok: bool
+    state: str = Field(description="queued, nothing new, or skipped: why.")
+
+
+class ExtractIn(Body):
+    """One pass over what a session said."""
+
+    session_id: str
+    bank: str | None = Field(default=None, description="Left out: the bank of each turn.")
+    until: str | None = Field(default=None, description="The id of the last message to read.")
+    skip: bool = Field(default=False, description="Count it as read, and read nothing.")
+
+
+class ExtractOut(Answer):
+    """What came of it, and how many of each."""
+
+    ok: bool
+    state: str = Field(description="done, nothing new, or skipped: why.")
+    created: int
+    reinforced: int
+    left: int = Field(description="Pinned, dead or unusable: left as they are.")
+    rules: int = Field(description="Lines that the rule `learned` was given.")
+    proposed: int = Field(description="Lines that wait for a person.")
+
+
+class ProposalParams(BankParams):
+    """Which proposals."""
+
+    state: Literal["waiting", "accepted", "edited", "rejected"] = "waiting"
+
+
+class ProposalOut(Answer):
+    """A line for a rule, in the words of a user, and what was decided about it."""
+
+    id: str
+    bank: str
+    kind: str
+    rule: str
+    text: str
+    state: str
+    session_id: str | SkipJsonSchema[None] = optional("Where it was said.")
+    proposed_by: str
+    proposed_at: int
+    decided_by: str | SkipJsonSchema[None] = optional("Who accepted or rejected it.")
+    decided_at: int | SkipJsonSchema[None] = optional("When.")
+    reason: str | SkipJsonSchema[None] = optional("Why it was rejected.")
+
+
+class ProposalsOut(Answer):
+    """Proposals, oldest first, at most 200."""
+
+    proposals: list[ProposalOut]
+
+
+class ProposalChangedOut(Answer):
+    """A proposal as it is now."""
+
+    proposal: ProposalOut
+
+
+class AcceptIn(Body):
+    """In which words; left out: in those of the proposal."""
+
+    text: str | None = Field(default=None, max_length=QUERY_LENGTH)
+
+
+class RejectIn(Body):
+    """Why, for the record."""
+
+    reason: str | None = Field(default=None, max_length=QUERY_LENGTH)

@@ -31,12 +31,13 @@ class Receiver:
     """Answers with the next of `script`, then always with `OK`.
 
     `HANG` reads the request and never answers; `ENDLESS` sends a body without end; `DRIP` sends
-    one byte of its headers at a time.
+    one byte of its headers at a time, `TRICKLE` of its body.
     """
 
     HANG = b"hang"
     ENDLESS = b"endless"
     DRIP = b"drip"
+    TRICKLE = b"trickle"
 
     script: list[bytes] = field(default_factory=list)
     got: list[Got] = field(default_factory=list)
@@ -79,7 +80,7 @@ class Receiver:
         while line := file.readline().decode().strip():
             name, _, value = line.partition(": ")
             headers[name.lower()] = value
-        body = file.read(int(headers["content-length"]))
+        body = file.read(int(headers.get("content-length", "0")))
         self.got.append(Got(first.split()[1], headers, body))
         answer = self.script.pop(0) if self.script else OK
         if answer == self.HANG:
@@ -88,8 +89,9 @@ class Receiver:
             connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
             while not self.done.is_set():
                 self.sent += connection.send(b"x" * 65536)
-        elif answer == self.DRIP:
-            connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+        elif answer in (self.DRIP, self.TRICKLE):
+            after = b"X-Slow: " if answer == self.DRIP else b"\r\n"
+            connection.sendall(b"HTTP/1.1 200 OK\r\n" + after)
             while not self.done.is_set():
                 self.sent += connection.send(b"x")
                 time.sleep(0.02)

@@ -44,7 +44,8 @@ def idempotency(request: Request) -> Idempotency | None:
         raise errors.Invalid(
             f"{KEY_HEADER} takes 1 to {KEY_LENGTH} printable ASCII characters.", loc=KEY_HEADER
         )
-    asked = f"{request.method} {request.get_full_path()}\n".encode()
+    session = session_named(request) or ""  # it may say which bank is meant
+    asked = f"{request.method} {request.get_full_path()}\n{session}\n".encode()
     digest = hashlib.sha256(asked + request.body).hexdigest()
     return Idempotency(auth.idempotency_owner(request.auth), key, digest)
 

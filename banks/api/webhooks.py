@@ -37,7 +37,7 @@ def create_webhook(request: Request, body: WebhookIn) -> dict[str, Any]:
 
 
 @router.patch("/webhooks/{id}", response=answers(WebhookChangedOut))
-def change_webhook(request: Request, id: int, body: WebhookPatchIn) -> dict[str, Any]:
+def change_webhook(request: Request, id: str, body: WebhookPatchIn) -> dict[str, Any]:
     """Change a webhook, which reads on the caller's behalf from then on. Turned on again it goes
     on where it stood.
     """
@@ -46,14 +46,14 @@ def change_webhook(request: Request, id: int, body: WebhookPatchIn) -> dict[str,
 
 
 @router.delete("/webhooks/{id}", response=answers(DoneOut))
-def delete_webhook(request: Request, id: int) -> dict[str, bool]:
+def delete_webhook(request: Request, id: str) -> dict[str, bool]:
     """End a webhook, its secret and its log of deliveries."""
     webhooks.delete(request.auth, id)
     return {"ok": True}
 
 
 @router.get("/webhooks/{id}/deliveries", response=answers(DeliveriesOut))
-def list_deliveries(request: Request, id: int, params: Query[DeliveriesParams]) -> dict[str, Any]:
+def list_deliveries(request: Request, id: str, params: Query[DeliveriesParams]) -> dict[str, Any]:
     """What was sent in the last 14 days and what came back, newest first."""
     found, following = webhooks.deliveries(
         request.auth, id, limit=params.limit, before=params.cursor
@@ -62,12 +62,12 @@ def list_deliveries(request: Request, id: int, params: Query[DeliveriesParams]) 
 
 
 @router.post("/webhooks/{id}/deliveries/{delivery}/redeliver", response=answers(OneDeliveryOut))
-def redeliver(request: Request, id: int, delivery: int) -> dict[str, Sent]:
+def redeliver(request: Request, id: str, delivery: str) -> dict[str, Sent]:
     """Send an event again, as a new delivery with the same event id."""
     return {"delivery": webhooks.redeliver(request.auth, id, delivery)}
 
 
 @router.post("/webhooks/{id}/test", response=answers(OneDeliveryOut))
-def test_webhook(request: Request, id: int) -> dict[str, Sent]:
+def test_webhook(request: Request, id: str) -> dict[str, Sent]:
     """Send an event that means nothing, once. Its delivery says how it went."""
     return {"delivery": webhooks.test(request.auth, id)}

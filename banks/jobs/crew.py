@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import close_old_connections, connections
@@ -33,8 +34,8 @@ class _Run:
     def stopping(self) -> bool:
         return self.stop.is_set()
 
-    def extend(self) -> None:
-        self.claimed.extend()
+    def extend(self, limit_s: float | None = None) -> None:
+        self.claimed.extend(limit_s)
 
 
 def run(claimed: Claimed, stop: threading.Event) -> None:
@@ -53,7 +54,7 @@ def run(claimed: Claimed, stop: threading.Event) -> None:
 
 def _attempt(claimed: Claimed, stop: threading.Event) -> None:
     try:
-        goes_on_at = claimed.handler.work(_Run(claimed, stop))
+        result = claimed.handler.work(_Run(claimed, stop))
     except LeaseLostError:
         raise
     except Exception as error:
@@ -63,10 +64,10 @@ def _attempt(claimed: Claimed, stop: threading.Event) -> None:
             logger.exception("job broke kind=%s job=%d", claimed.kind, claimed.pk)
         claimed.fail(verdict)
     else:
-        if goes_on_at is None:
-            claimed.finish()
+        if isinstance(result, datetime):
+            claimed.again(result)
         else:
-            claimed.again(goes_on_at)
+            claimed.finish(result or "")
 
 
 def work_off(stop: threading.Event | None = None) -> int:

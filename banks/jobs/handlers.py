@@ -46,12 +46,13 @@ class Running(Protocol):
     def stopping(self) -> bool:
         """Whether the worker is about to end: return soon, with a time to go on at."""
 
-    def extend(self) -> None:
-        """Take the whole limit again, between two steps. Raises LeaseLost: stop at once."""
+    def extend(self, limit_s: float | None = None) -> None:
+        """Take the whole limit again, or so many seconds, between two steps. Raises LeaseLost:
+        stop at once."""
 
 
-Work = Callable[[Running], datetime | None]
-"""Gives None when the job is done, or a time at which the same job goes on."""
+Work = Callable[[Running], datetime | str | None]
+"""Gives a time at which the same job goes on; else it is done. A text says what it came to."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ LATE = timedelta(minutes=5)
 
 DIED = "its worker died at the last try"
 _PRUNED_AT_ONCE = 1_000
+_OUTCOME_LENGTH = 200
 _LIVE = (Job.State.READY, Job.State.RUNNING)
 
 
@@ -74,17 +75,18 @@ class Claimed:
     attempts: int
     handler: Handler = field(repr=False)
 
-    def extend(self) -> None:
-        """Take the whole limit again from now on. Raises LeaseLostError."""
-        self.leased_until = seams.now() + timedelta(seconds=self.handler.limit_s)
+    def extend(self, limit_s: float | None = None) -> None:
+        """Take the whole limit, or so many seconds, from now on. Raises LeaseLostError."""
+        seconds = self.handler.limit_s if limit_s is None else limit_s
+        self.leased_until = seams.now() + timedelta(seconds=seconds)
         self._update(leased_until=self.leased_until)
 
-    def finish(self) -> None:
-        """It is done. Raises LeaseLostError."""
-        now = seams.now()
+    def finish(self, outcome: str = "") -> None:
+        """It is done, and came to this. Raises LeaseLostError."""
         self._update(
-            state=Job.State.DONE, lease="", leased_until=None, finished_at=now, error="", faults=0
-        )
+            state=Job.State.DONE, lease="", leased_until=None, finished_at=seams.now(), error="",
+            faults=0, outcome=outcome[:_OUTCOME_LENGTH],
+        )  # fmt: skip
 
     def again(self, run_at: datetime) -> None:
         """It did what there was to do and goes on at that time. Raises LeaseLostError."""

@@ -12,6 +12,7 @@ from pydantic.json_schema import SkipJsonSchema
 from banks import errors
 from banks.operations import store_errors
 from banks.store import names
+from banks.store.redact import mask
 from banks.store.types import Category, Kind, Origin, Trust
 
 _LAST_MS = 253_402_300_799_999
@@ -98,7 +99,7 @@ def refusals(error: ValidationError) -> tuple[errors.Detail, ...]:
 
 def detail(loc: tuple[int | str, ...], message: str) -> errors.Detail:
     """One refused field; its place is a dotted path and bounded, since a caller chose its words."""
-    place = ".".join(str(part) for part in loc)[:LOC_LENGTH]
+    place = mask(".".join(str(part) for part in loc)).text[:LOC_LENGTH]
     if message.startswith("Input should be a valid dictionary"):
         message = "Send a JSON object."
     return errors.Detail(place, message)

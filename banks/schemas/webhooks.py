@@ -11,7 +11,7 @@ from banks.services import webhooks
 from banks.webhooks.address import URL_LENGTH
 
 _NAMES_MOST = 100
-_ID_MOST = 2**63 - 1
+_ID_LENGTH = 32
 
 
 class FilterIn(Body):
@@ -69,7 +69,7 @@ class FilterOut(Answer):
 class WebhookOut(Answer):
     """A webhook without its secret."""
 
-    id: int
+    id: str
     url: str
     filter: FilterOut
     active: bool
@@ -104,15 +104,15 @@ class DeliveriesParams(Params):
     """Which page of deliveries."""
 
     limit: int = Field(default=webhooks.PAGE_LENGTH, ge=1, le=webhooks.PAGE_MOST)
-    cursor: int | SkipJsonSchema[None] = Field(
-        default=None, ge=1, le=_ID_MOST, description="`next_cursor` of the page before."
+    cursor: str | SkipJsonSchema[None] = Field(
+        default=None, max_length=_ID_LENGTH, description="`next_cursor` of the page before."
     )
 
 
 class DeliveryOut(Answer):
     """One event on its way to one webhook, and every attempt."""
 
-    id: int
+    id: str
     event_id: str = Field(description="The header `webhook-id`; the same for a redelivery.")
     event_type: str
     bank: str | SkipJsonSchema[None] = optional("None for a test.")
@@ -131,7 +131,7 @@ class DeliveriesOut(Answer):
     """Deliveries, newest first."""
 
     deliveries: list[DeliveryOut]
-    next_cursor: int | SkipJsonSchema[None] = optional("Where the next page begins.")
+    next_cursor: str | SkipJsonSchema[None] = optional("Where the next page begins.")
 
 
 class OneDeliveryOut(Answer):

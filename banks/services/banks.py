@@ -12,8 +12,8 @@ from banks.access import Principal, Role, Scope
 from banks.journal import Effect
 from banks.models import Bank, Change, Membership
 from banks.operations import Plan, store_errors
-from banks.services import open_bank
-from banks.services.commit import Desk, run
+from banks.services import drafts, open_bank
+from banks.services.commit import Desk, folder_told, run
 from banks.steps import Put, Step
 from banks.store import edit, names, parse, redact, render, tree
 from banks.store.errors import (
@@ -41,7 +41,7 @@ def create(principal: Principal, name: str, description: str = "") -> tuple[Bank
     if not principal.may_create_banks:
         raise errors.Forbidden("Creating banks needs an instance admin or banks:create.")
     with store_errors():
-        names.bank_name(name)
+        _check_name(name)
         told = names.clean_line(redact.mask(description).text, "description", DESCRIPTION_LENGTH)
     data = seams.data_folder()
     sync.discover()
@@ -56,16 +56,30 @@ def create(principal: Principal, name: str, description: str = "") -> tuple[Bank
     return bank, True
 
 
+def _check_name(name: str) -> None:
+    with store_errors():
+        names.bank_name(name)
+    drafts.refuse_secret(name)
+
+
 def folder_trouble(data: DataFolder) -> str:
     """Why no bank can be made here, as a sentence; "" when one can.
 
     A folder that holds none of the banks that there are is taken for the place where a disk is not
     mounted: a bank that is made there is out of sight once it is.
     """
-    trouble = data.trouble()
-    if trouble:
-        return trouble
+    return data.trouble() or _lost(data)
+
+
+def refuse_trouble(data: DataFolder) -> None:
+    """Raise StoreFault when no bank can be made here."""
+    if trouble := folder_trouble(data):
+        raise errors.StoreFault(f"{trouble} Nothing was changed.")
+
+
+def _lost(data: DataFolder, but: str = "") -> str:
     known = set(Bank.objects.filter(state=Bank.State.ACTIVE).values_list("name", flat=True))
+    known.discard(but)
     with store_errors():
         is_lost = bool(known) and known.isdisjoint(data.bank_names())
     return LOST if is_lost else ""
@@ -82,9 +96,7 @@ def make(
     Call it with the data folder's lock held. Raises NameTaken, StoreFault (the folder is not that
     of the banks), and what `fill` raises: then the half-made bank goes with the next `moves.heal`.
     """
-    trouble = folder_trouble(data)
-    if trouble:
-        raise errors.StoreFault(f"{trouble} Nothing was changed.")
+    refuse_trouble(data)
     now, uid = seams.now(), uuid.uuid4().hex
     effect = Effect(action=Change.Action.CREATED, target=Change.Target.BANK, key=name)
     with transaction.atomic():
@@ -212,7 +224,7 @@ def _moving(
             # Somebody else moved it while we waited for the lock.
             raise errors.BankNotFound
         if not is_trashed:
-            _check_free(becomes["name"])
+            check_free(becomes["name"])
         operation = moves.open_move(
             bank,
             act,
@@ -227,7 +239,7 @@ def _moving(
         except FolderExists as error:
             moves.drop(operation, data)
             raise errors.NameTaken from error
-        except (FolderMoved, NotAFile, LockTimeout):
+        except (FolderMoved, NotAFile, LockTimeout, errors.DomainError):
             moves.drop(operation, data)
             raise
         except DiskFault as fault:
@@ -239,24 +251,30 @@ def _moving(
     signals.changes_committed.send(Bank, bank_id=bank.pk, seq=bank.head)
 
 
-def _check_free(name: str) -> None:
+def check_free(name: str) -> None:
+    """Raise NameTaken when there is a bank of this name, whoever may see it."""
     if Bank.objects.filter(name=name).exclude(state=Bank.State.TRASHED).exists():
         raise errors.NameTaken
 
 
 def trash(principal: Principal, bank: Bank) -> str:
-    """Move the bank to the trash, from where it can be restored; its folder there, relative."""
+    """Move the bank to the trash, from where it can be restored; its folder there, relative.
+
+    A bank whose own folder is gone is deleted too: put where it is told, that can be restored once
+    it turns up. Raises StoreFault when the folders of all other banks are gone with it.
+    """
     stamp = _free_stamp(bank.name, seams.now().strftime("%Y%m%dT%H%M%SZ"))
     becomes = {
         "name": bank.name,
         "state": Bank.State.TRASHED.value,
         "trashed_to": f"{bank.name}-{stamp}",
     }
-    with (
-        _moving(principal, bank, "bank trashed", Change.Action.TRASHED, **becomes) as data,
-        locking.locked(bank, sync.LOCK_TIMEOUT_S),
-    ):
-        data.trash(bank.name, stamp)
+    with _moving(principal, bank, "bank trashed", Change.Action.TRASHED, **becomes) as data:
+        if data.has(bank.name):
+            with locking.locked(bank, sync.LOCK_TIMEOUT_S):
+                data.trash(bank.name, stamp)
+        elif trouble := _lost(data, but=bank.name):
+            raise errors.StoreFault(f"{trouble} Nothing was changed.")
     return trash_path(bank)
 
 
@@ -291,16 +309,22 @@ def restore(principal: Principal, name: str, folder: str | None = None) -> Bank:
     becomes = {"name": name, "state": Bank.State.ACTIVE.value, "trashed_to": ""}
     folder = bank.trashed_to
     with _moving(principal, bank, "bank restored", Change.Action.RESTORED, **becomes) as data:
+        if not data.has(trash_path(bank)):
+            raise errors.TrashNotFound
         data.restore(folder, name)
     return bank
 
 
 def rename(principal: Principal, bank: Bank, name: str) -> Bank:
-    """Give the bank another name; ids, members, tokens and index stay. Raises NameTaken."""
-    with store_errors():
-        names.bank_name(name)
+    """Give the bank another name; ids, members, tokens and index stay.
+
+    Raises NameTaken, of a bank that the caller cannot see too: names are those of the whole
+    installation. Raises BankOnHold while the bank's folder is not there.
+    """
+    _check_name(name)
     becomes = {"name": name, "state": Bank.State.ACTIVE.value, "trashed_to": ""}
     with (
+        folder_told(bank),
         _moving(principal, bank, "bank renamed", Change.Action.RENAMED, **becomes) as data,
         locking.locked(bank, sync.LOCK_TIMEOUT_S),
     ):
@@ -312,6 +336,7 @@ def accept(bank: Bank) -> None:
     """Take the bank's files as they are, which ends its hold: memories that vanished are gone from
     the rows too, their last words stay in the history.
 
-    Raises StoreBusy, BankNotFound (its folder is not there), StoreFault.
+    Raises StoreBusy, BankNotFound, BankOnHold (its folder is not there), StoreFault.
     """
-    sync.reload(bank, accept=True)
+    with folder_told(bank):
+        sync.reload(bank, accept=True)

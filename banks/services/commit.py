@@ -3,7 +3,8 @@
 Lock, heal, replay, plan on rows that agree with the files, execute, unlock, wake the followers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -83,23 +84,31 @@ def run(
         return answer
     try:
         with (
+            folder_told(bank),
             operations.store_errors(),
             locking.locked(bank, sync.LOCK_TIMEOUT_S) as locked,
         ):
             answer = _run_locked(bank, locked, principal, planner, idempotency)
-    except errors.BankNotFound as error:
-        # Its folder is not there: trashed meanwhile, or a volume that is not mounted.
-        if locking.is_current(bank):
-            sync.look(bank, force=True)
-            if bank.hold:
-                raise errors.BankOnHold from error
-        raise
     except OperationalError as error:
         if connection.vendor == "sqlite" and "locked" in str(error):
             raise errors.StoreBusy from error
         raise
     signals.changes_committed.send(Bank, bank_id=bank.pk, seq=bank.head)
     return answer
+
+
+@contextmanager
+def folder_told(bank: Bank) -> Iterator[None]:
+    """Within the block a bank whose folder is not there is BankOnHold: a volume that is not
+    mounted. One that was trashed or renamed meanwhile stays BankNotFound."""
+    try:
+        yield
+    except errors.BankNotFound as error:
+        if locking.is_current(bank):
+            sync.look(bank, force=True)
+            if bank.hold:
+                raise errors.BankOnHold from error
+        raise
 
 
 def _replayed_before_lock(idempotency: Idempotency | None) -> dict[str, Any] | None:

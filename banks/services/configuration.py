@@ -5,7 +5,7 @@ old one does. Meanwhile nobody writes: the locks of the old one are held until t
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -17,12 +17,12 @@ from django.db import transaction
 from banks import config, errors, locking, seams, sync
 from banks.access import Principal, require_admin
 from banks.config import Config
-from banks.models import Bank, Configuration, Entry, SourceFile
+from banks.models import Bank, Configuration, Entry, Rule, SourceFile
 from banks.operations import store_errors
 from banks.services.banks import folder_trouble
 from banks.store import parse, tree
 from banks.store.errors import DiskFault, FolderMoved, StoreError
-from banks.store.files import BankFolder, DataFolder
+from banks.store.files import TRASH, BankFolder, DataFolder
 
 logger = logging.getLogger(__name__)
 
@@ -155,7 +155,7 @@ def _opening(new: DataFolder, old: DataFolder | None, banks: list[Bank]) -> str:
             return f"That folder does not hold the bank {min(ours - there)}."
         if there - ours:
             return f"That folder holds a bank {min(there - ours)}, which is none of these."
-        if old is not None and set(old.trashed()) - set(new.trashed()):
+        if old is not None and not _has_trash(new, old):
             return "That folder does not hold all that is in .trash: copy hidden folders too."
         lacking = (_lacking(bank, new.bank(bank.name), old) for bank in banks)
         return next((each for each in lacking if each), "")
@@ -164,37 +164,81 @@ def _opening(new: DataFolder, old: DataFolder | None, banks: list[Bank]) -> str:
 
 
 def _lacking(bank: Bank, there: BankFolder, old: DataFolder | None) -> str:
-    """What of a bank is not in that folder, in words. What somebody edited there is not missed."""
-    seen = there.look()
+    """What of a bank is not in that folder, in words. What somebody edited there is not missed.
+
+    Contents are compared, never sizes: an interrupted copy may have both names and sizes.
+    """
+    paths = there.look().keys()
+    lost = _lost(bank, there, paths)
+    if lost:
+        return f"Of the bank {bank.name} {lost} memories are not in that folder."
     rows = SourceFile.objects.filter(bank=bank).exclude(inode=0)
-    sizes = dict(rows.values_list("path", "size"))
-    same = {path for path, size in sizes.items() if path in seen and seen[path].size == size}
-    keys = Entry.objects.filter(bank=bank, missing_since=None).exclude(file__path__in=same)
-    lost = set(keys.values_list("entry_id", flat=True))
-    if lost:
-        lost -= {key for path in seen if path not in same for key in _ids(there, path)}
-    if lost:
-        return f"Of the bank {bank.name} {len(lost)} memories are not in that folder."
-    gone = min(sizes.keys() - seen.keys(), default="")
+    gone = {*rows.values_list("path", flat=True)} - paths or _spoiled(bank, there, paths)
     if gone:
-        return f"Of the bank {bank.name} the file {gone} is not in that folder."
-    if old is not None and _logs(old.bank(bank.name)) - set(there.logs()):
+        return f"Of the bank {bank.name} the file {min(gone)} is not in that folder."
+    if old is not None and not _has_logs(there, old.bank(bank.name)):
         return f"Of the bank {bank.name} .history is not all there: copy hidden folders too."
     return ""
 
 
-def _ids(folder: BankFolder, path: str) -> Iterator[str]:
-    if tree.is_router(path) or tree.is_rule_file(path):
-        return
-    data, _ = folder.read(path)
-    for span in parse.spans(data):
-        entry = parse.block(data[span.start : span.end]).entry
-        if entry is not None:
-            yield entry.id
+def _lost(bank: Bank, there: BankFolder, paths: Iterable[str]) -> int:
+    """How many memories are in none of the files, neither as last seen nor edited."""
+    rows = Entry.objects.filter(bank=bank, missing_since=None)
+    known: dict[str, str] = dict(rows.values_list("version", "entry_id"))
+    lost = set(known.values())
+    for path in filter(tree.is_entry_file, paths):
+        data, _ = there.read(path)
+        for span in parse.spans(data):
+            block = data[span.start : span.end]
+            lost.discard(known.get(parse.version(block)) or _id(block))
+    return len(lost)
 
 
-def _logs(folder: BankFolder) -> set[str]:
+def _id(block: bytes) -> str:
+    entry = parse.block(block).entry
+    return entry.id if entry else ""
+
+
+def _spoiled(bank: Bank, there: BankFolder, paths: Set[str]) -> set[str]:
+    """Rules, and `bank.yaml`, of which no more than the name is there: no edit leaves that."""
+    versions = dict(Rule.objects.filter(bank=bank).values_list("file__path", "version"))
+    spoiled = set()
+    for path in paths & {*versions, tree.BANK_FILE}:
+        data, _ = there.read(path)
+        is_blank = path in versions and not data.strip()
+        if parse.version(data) != versions.get(path) and (is_blank or b"\0" in data):
+            spoiled.add(path)
+    return spoiled
+
+
+def _has_logs(there: BankFolder, old: BankFolder) -> bool:
+    """Whether every history there begins with the one in use: they only grow."""
+    return all(there.history(path).startswith(data) for path, data in _logs(old))
+
+
+def _logs(folder: BankFolder) -> Iterator[tuple[str, bytes]]:
+    """The histories of a folder as far as it can be read: it may be what one moves away from."""
     try:
-        return set(folder.logs())
+        for path in folder.logs():
+            yield path, folder.history(path)
     except (FolderMoved, DiskFault):
-        return set()
+        return
+
+
+def _has_trash(new: DataFolder, old: DataFolder) -> bool:
+    """Whether the deleted banks are there byte for byte."""
+    for place in (f"{TRASH}/{name}" for name in old.trashed()):
+        if old.has(place) and not (new.has(place) and _is_copy(place, new, old)):
+            return False
+    return True
+
+
+def _is_copy(place: str, new: DataFolder, old: DataFolder) -> bool:
+    above, name = place.split("/")
+    theirs, ours = (BankFolder(each.root / above, name, seams.disk()) for each in (new, old))
+    paths, there = ours.look().keys(), theirs.look().keys()
+    return (
+        paths <= there
+        and all(theirs.read(path)[0] == ours.read(path)[0] for path in paths)
+        and _has_logs(theirs, ours)
+    )

@@ -54,6 +54,17 @@ class Patch:
     redacted: tuple[str, ...] = ()
 
 
+def refuse_secret(name: str) -> None:
+    """Raise Invalid for a new name of a bank or rule that is a secret: it would stand in addresses,
+    and cannot be masked like a text."""
+    if redact.mask(name).labels:
+        raise errors.Invalid(
+            "That looks like a secret: choose a name that all may see.",
+            loc="name",
+            code="invalid_name",
+        )
+
+
 def clean(principal: Principal, draft: Draft) -> Draft:
     """The draft as it may be written. Raises Invalid, ScopeMissing (`created` without curate)."""
     if draft.created is not None and not principal.has(Scope.MEMORY_CURATE):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from banks import access, errors
+from banks import access, broken, errors
 from banks.access import Principal, Role
 from banks.models import Bank, Change
 from banks.operations import Idempotency, Plan
@@ -142,10 +142,20 @@ def _one(
 
     def planner(desk: Desk) -> Plan:
         batch = Batch(desk)
-        item = change(batch, batch.find(key))
+        item = change(batch, _find(batch, key))
         return batch.plan(act, {"memory": batch.told(item)})
 
     return memory_from(run(bank, principal, planner, idempotency=idempotency)["memory"])
+
+
+def _find(batch: Batch, key: str) -> Item:
+    """The entry that is to be changed. Raises MemoryNotFound, AmbiguousId, and BlockBroken for one
+    that its rows forgot because its block cannot be read."""
+    try:
+        return batch.find(key)
+    except errors.MemoryNotFound:
+        broken.refuse(batch.desk.bank, batch.desk.locked, {key})
+        raise
 
 
 def _check(batch: Batch, item: Item, expected: Expected) -> None:

@@ -39,6 +39,8 @@ def wish(
     """A wish made fit to be written. Raises Invalid."""
     with store_errors():
         names.rule_name(name)
+    if content.strip():
+        drafts.refuse_secret(name)
     masked = redact.mask(_clean(content))
     told = (drafts.clean_reason(reason), drafts.redaction_reason(masked.labels))
     return Wish(

@@ -5,6 +5,7 @@ Works on a batch; used by single and bulk saves, and by `supersede`.
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from enum import StrEnum
 
 from banks import errors, queries
 from banks.access import Principal, Scope
@@ -15,6 +16,15 @@ from banks.services.drafts import Draft
 from banks.store import names
 from banks.store.types import Category, Origin, Trust
 from banks.store.types import Entry as Block
+
+
+class Outcome(StrEnum):
+    """What became of something that was observed."""
+
+    CREATED = "created"
+    REINFORCED = "reinforced"
+    LEFT = "left"
+
 
 _SPOKEN = (Origin.USER_MESSAGE, Origin.USER_FEEDBACK)
 
@@ -31,23 +41,48 @@ def save(batch: Batch, principal: Principal, draft: Draft) -> tuple[bool, Item]:
     return True, _create(batch, draft)
 
 
+def observe(batch: Batch, principal: Principal, draft: Draft) -> tuple[Outcome, Item]:
+    """Save what nobody asked to keep, and what became of it.
+
+    Unlike a save it lets pinned and dead entries be, and makes none more trusted than it is.
+    """
+    found = _with_text(batch, draft)
+    if not found:
+        return Outcome.CREATED, _create(batch, draft)
+    live = [item for item in found if batch.is_live(item)]
+    if not live or any(item.after.pinned for item in live):
+        return Outcome.LEFT, found[0]
+    best = _newest(live)
+    before = best.after
+    _reinforce(batch, principal, best, replace(draft, origin=None))
+    return Outcome.LEFT if best.after is before else Outcome.REINFORCED, best
+
+
 def _known(batch: Batch, draft: Draft) -> Item | None:
     """The entry that has this text: a live one, else the newest deleted one.
 
-    A superseded one does not count: a fact may change back. An episode is the same one only on
-    the same UTC day.
+    A superseded one does not count: a fact may change back.
     """
+    found = _with_text(batch, draft)
+    live = [item for item in found if batch.is_live(item)]
+    deleted = [item for item in found if item.after.superseded_by is None]
+    best = live or deleted
+    return _newest(best) if best else None
+
+
+def _with_text(batch: Batch, draft: Draft) -> list[Item]:
+    """Entries that have this text. An episode is the same one only on the same UTC day."""
     day = (draft.created or batch.desk.now).astimezone(UTC).date()
-    found = [
+    return [
         item
         for item in batch.known(draft.text, draft.category)
         if not drafts.is_episode(item.after.category)
         or item.after.created.astimezone(UTC).date() == day
     ]
-    live = [item for item in found if batch.is_live(item)]
-    deleted = [item for item in found if item.after.superseded_by is None]
-    best = live or deleted
-    return max(best, key=lambda item: (item.after.stated_at, item.after.id), default=None)
+
+
+def _newest(items: list[Item]) -> Item:
+    return max(items, key=lambda item: (item.after.stated_at, item.after.id))
 
 
 def _reinforce(batch: Batch, principal: Principal, item: Item, draft: Draft) -> Item:

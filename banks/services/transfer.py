@@ -80,18 +80,24 @@ def import_folder(
     access.require(principal, Scope.MEMORY_CURATE)
     source = sources.read(path, progress)
     _discover(dry_run=dry_run)
-    bank = Bank.objects.filter(name=name, state=Bank.State.ACTIVE).first()
-    if bank is None:
+    try:
+        access.bank_for(principal, name, Role.MAINTAINER)
+    except errors.BankNotFound:
+        if not principal.may_create_banks:
+            raise
         return _into_new(principal, source, name, dry_run=dry_run, progress=progress)
     bank = open_bank(principal, name, Role.MAINTAINER, Scope.MEMORY_CURATE)
     return _into_existing(principal, source, bank, dry_run=dry_run, progress=progress)
 
 
 def _discover(*, dry_run: bool) -> None:
-    """See the banks that are there. The very first import makes the data folder."""
+    """See the banks that are there. The very first import makes the data folder, no later one: a
+    disk may just not be mounted. Raises StoreFault then."""
     data = seams.data_folder()
     with store_errors():
-        if not dry_run:
+        if Bank.objects.exists():
+            banks.refuse_trouble(data)
+        elif not dry_run:
             data.make()
         if data.root.is_dir():
             sync.discover()
@@ -158,8 +164,8 @@ def _mint(bank: Bank | None, log: memorylog.Log) -> Callable[[datetime], str]:
 def _into_new(
     principal: Principal, source: Source, name: str, *, dry_run: bool, progress: Progress
 ) -> Report:
-    if not principal.may_create_banks:
-        raise errors.Forbidden("Creating banks needs an instance admin or banks:create.")
+    drafts.refuse_secret(name)
+    banks.check_free(name)
     _take_log(principal, source, None)
     report = _report(source, name, dry_run=dry_run, is_new=True)
     report.added = report.entries
@@ -178,8 +184,7 @@ def _into_new(
     data = seams.data_folder()
     try:
         with store_errors(), data.lock(sync.LOCK_TIMEOUT_S):
-            if Bank.objects.filter(name=name).exclude(state=Bank.State.TRASHED).exists():
-                raise errors.NameTaken
+            banks.check_free(name)
             bank = banks.make(principal, data, name, fill)
     except errors.DomainError:
         # What is half made goes now, if the disk lets it, and with the next look if not.

@@ -35,8 +35,6 @@ PAGE_MOST = 200
 SHOWN_CHARACTERS = 4 * 1024
 SHOWN_NAME = 64
 
-_IDS_MOST = 2**63 - 1
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
@@ -50,7 +48,7 @@ class Filter:
 class Hook:
     """A webhook as people see it, without its secret. Times are milliseconds."""
 
-    id: int
+    id: str
     url: str
     filter: Filter
     active: bool
@@ -65,7 +63,7 @@ class Hook:
 class Sent:
     """A delivery; `body` is cut at 4,096 characters. Times are milliseconds."""
 
-    id: int
+    id: str
     event_id: str
     event_type: str
     bank: str | None
@@ -117,16 +115,16 @@ def create(
             created_at=seams.now(),
         )
         _set_banks(row, banks)
-    return _hook(_one(principal, row.pk)), secret
+    return _hook(_one(principal, row.uid)), secret
 
 
-def change(principal: Principal, pk: int, patch: Patch) -> tuple[Hook, str | None]:
+def change(principal: Principal, uid: str, patch: Patch) -> tuple[Hook, str | None]:
     """Change a webhook, which reads on the caller's behalf from then on; with its secret if that
     is a new one. Turned on again it goes on where it stood.
 
     Raises ScopeMissing, WebhookNotFound, BankNotFound, Forbidden, AddressRefused, Invalid.
     """
-    _one(principal, pk)
+    _one(principal, uid)
     values: dict[str, Any] = {"owner_id": principal.user_id}
     banks: list[Bank] | None = None
     if patch.filter is not None:
@@ -140,8 +138,8 @@ def change(principal: Principal, pk: int, patch: Patch) -> tuple[Hook, str | Non
         values |= {"active": patch.active, "failures": 0, "disabled_reason": ""}
     with transaction.atomic():
         # Under the lock once more: somebody else may have changed it, or ended it, meanwhile.
-        Webhook.objects.select_for_update().filter(pk=pk).first()
-        row = _one(principal, pk)
+        Webhook.objects.select_for_update().filter(uid=uid).first()
+        row = _one(principal, uid)
         if secret is not None:
             until = seams.now() + ROTATION
             values |= {"secret": secret, "old_secret": row.secret, "old_secret_until": until}
@@ -151,38 +149,43 @@ def change(principal: Principal, pk: int, patch: Patch) -> tuple[Hook, str | Non
             _set_banks(row, banks)
         if patch.active:
             _go_on(row)
-    return _hook(_one(principal, pk)), secret
+    return _hook(_one(principal, uid)), secret
 
 
-def delete(principal: Principal, pk: int) -> None:
+def delete(principal: Principal, uid: str) -> None:
     """End a webhook, with all that waits for it. Raises ScopeMissing, WebhookNotFound."""
-    _one(principal, pk).delete()
+    _one(principal, uid).delete()
 
 
 def deliveries(
-    principal: Principal, pk: int, *, limit: int = PAGE_LENGTH, before: int | None = None
-) -> tuple[list[Sent], int | None]:
+    principal: Principal, uid: str, *, limit: int = PAGE_LENGTH, before: str | None = None
+) -> tuple[list[Sent], str | None]:
     """Deliveries of the last 14 days, newest first, at most 200; and where the next page begins.
 
     Those of banks that the caller does not maintain are left out: a webhook that told of other
-    banks before keeps what it said. Raises ScopeMissing, WebhookNotFound.
+    banks before keeps what it said. `before`: the id that the page before ended with.
+    Raises ScopeMissing, WebhookNotFound, Invalid.
     """
-    rows = _readable(principal, _one(principal, pk)).select_related("bank")
+    rows = _readable(principal, _one(principal, uid)).select_related("bank")
     if before is not None:
-        rows = rows.filter(pk__lt=before)
+        last = rows.filter(uid=before).first()
+        if last is None:
+            raise errors.Invalid("That page is gone: begin with the first one.", loc="cursor")
+        rows = rows.filter(pk__lt=last.pk)
     limit = max(1, min(limit, PAGE_MOST))
     page = list(rows.order_by("-pk")[: limit + 1])
-    following = page[limit - 1].pk if len(page) > limit else None
+    following = page[limit - 1].uid if len(page) > limit else None
     return [_sent(each) for each in page[:limit]], following
 
 
-def redeliver(principal: Principal, pk: int, delivery_id: int) -> Sent:
+def redeliver(principal: Principal, uid: str, delivery_uid: str) -> Sent:
     """Send an event again, as a new delivery with the same event id, beside what waits.
 
     Raises ScopeMissing, WebhookNotFound, NotFound, DeliveryPending, Conflict (it is turned off).
     """
-    hook = _one(principal, pk)
-    old = _readable(principal, hook).filter(pk=_id(delivery_id)).first()
+    hook = _one(principal, uid)
+    is_id = delivery_uid.isalnum()  # not all that an address may hold can be looked up
+    old = _readable(principal, hook).filter(uid=delivery_uid).first() if is_id else None
     if old is None:
         raise errors.NotFound("There is no delivery of that id: they are kept for 14 days.")
     if old.event_type == delivery.TEST:
@@ -192,14 +195,14 @@ def redeliver(principal: Principal, pk: int, delivery_id: int) -> Sent:
     return _send_alone(hook, old.event_id, old.event_type, old.body, bank=old.bank, seq=old.seq)
 
 
-def test(principal: Principal, pk: int) -> Sent:
+def test(principal: Principal, uid: str) -> Sent:
     """Send an event that means nothing, at once and once; the delivery then says how it went.
 
     Raises ScopeMissing, WebhookNotFound, AddressRefused, DeliveryPending (the last test runs).
     """
-    hook = _one(principal, pk)
+    hook = _one(principal, uid)
     address.accept(hook.url)
-    body = json.dumps({"event_type": delivery.TEST, "webhook": hook.pk})
+    body = json.dumps({"event_type": delivery.TEST, "webhook": hook.uid})
     tests = Delivery.objects.filter(webhook=hook, event_type=delivery.TEST)
     if tests.filter(state__in=delivery.PENDING).exists():
         raise errors.DeliveryPending("The last test is still on its way: wait for its end.")
@@ -260,9 +263,9 @@ def _may_change(principal: Principal, row: Webhook, roles: dict[int, Role]) -> b
     return all(roles.get(bank.pk, Role.VIEWER) >= Role.MAINTAINER for bank in banks)
 
 
-def _one(principal: Principal, pk: int) -> Webhook:
+def _one(principal: Principal, uid: str) -> Webhook:
     for row in _visible(principal):
-        if row.pk == pk:
+        if row.uid == uid:
             return row
     raise errors.WebhookNotFound
 
@@ -274,11 +277,6 @@ def _readable(principal: Principal, hook: Webhook) -> QuerySet[Delivery]:
     roles = roles_in(principal, told)
     banks = [key for key, role in roles.items() if role >= Role.MAINTAINER]
     return rows.filter(Q(bank=None) | Q(bank__in=banks))
-
-
-def _id(number: int) -> int:
-    """A key that a database takes, whatever was asked for."""
-    return number if 0 < number <= _IDS_MOST else 0
 
 
 def _banks(principal: Principal, chosen: Filter) -> list[Bank] | None:
@@ -337,7 +335,7 @@ def _go_on(row: Webhook) -> None:
 def _hook(row: Any) -> Hook:
     """The value of a row that `_visible` gave."""
     return Hook(
-        id=row.pk,
+        id=row.uid,
         url=row.url,
         filter=Filter(
             banks=tuple(sorted(bank.name for bank in row.banks.all())), types=tuple(row.types)
@@ -354,7 +352,7 @@ def _hook(row: Any) -> Hook:
 def _sent(row: Delivery) -> Sent:
     is_pending = row.state in delivery.PENDING
     return Sent(
-        id=row.pk,
+        id=row.uid,
         event_id=row.event_id,
         event_type=row.event_type,
         bank=row.bank.name if row.bank else None,

@@ -7,7 +7,7 @@ not ask for the name again, so that it cannot mean one address here and another 
 import ipaddress
 from dataclasses import dataclass
 from functools import lru_cache
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from django.conf import settings
 
@@ -124,12 +124,20 @@ def target(url: str) -> Target:
     except ValueError as error:
         raise errors.AddressRefused("That is no address of the form https://host/path.") from error
     _check_form(parts, host, port)
-    if mask(url).labels:
+    if any(mask(each).labels for each in _spellings(url)):
         raise errors.AddressRefused(
             "Put no secret into the address: the signature proves to the receiver who calls."
         )
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Target(parts.scheme, host, port or _PORTS[parts.scheme], path)
+
+
+def _spellings(url: str) -> set[str]:
+    """The address as it stands and as its receiver may read it."""
+    plain = url
+    while (read := unquote(plain)) != plain:
+        plain = read
+    return {url, unquote(url), plain, plain.replace("+", " ")}
 
 
 def _check_form(parts: SplitResult, host: str, port: int | None) -> None:

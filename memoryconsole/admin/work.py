@@ -46,6 +46,7 @@ class JobAdmin(ThroughServices):
             ("Tries that are spent", row.attempts),
             ("Faults in a row", row.faults),
             ("Last error", row.error or "none"),
+            ("Came to", row.outcome or "nothing to tell"),
             ("Made", row.created_at),
             ("Ended", row.finished_at or "not yet"),
         ]
@@ -75,7 +76,7 @@ class WebhookAdmin(ThroughServices):
 
     def remove(self, request: HttpRequest, row: Webhook, seen: str) -> HttpResponse:
         """End it."""
-        webhooks.delete(person(request), row.pk)
+        webhooks.delete(person(request), row.uid)
         messages.success(request, f"Webhook {row.pk} is deleted.")
         return self.to_list(request)
 

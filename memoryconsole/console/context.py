@@ -12,7 +12,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from banks import access, auth, findings, queries
 from banks.access import Principal, Role, Scope
-from banks.services import members, opening
+from banks.services import Bank, members, opening
 from memoryconsole.console import htmx
 
 THEMES = ("light", "dark")
@@ -20,6 +20,7 @@ THEME_COOKIE = "theme"
 BANK_COOKIE = "bank"
 COOKIE_AGE_S = 365 * 24 * 3600
 SEE_OTHER = 303
+_RAIL = "_memoryconsole_rail"
 
 
 class SeeOther(HttpResponseRedirect):
@@ -75,10 +76,27 @@ def person(request: HttpRequest) -> Principal:
     return auth.principal_of(request.user)
 
 
-def place(principal: Principal, name: str) -> Place:
+def rail(request: HttpRequest) -> list[queries.Summary]:
+    """Every bank that this person may see, by name, counted once a request."""
+    found: list[queries.Summary] | None = getattr(request, _RAIL, None)
+    if found is None:
+        found = queries.summaries(person(request))
+        setattr(request, _RAIL, found)
+    return found
+
+
+def _summary(request: HttpRequest, bank: Bank) -> queries.Summary:
+    """The bank's counts; those of the rail where that is shown too."""
+    if htmx.target(request):
+        return queries.summary(bank)
+    return next((x for x in rail(request) if x.name == bank.name), None) or queries.summary(bank)
+
+
+def place(request: HttpRequest, name: str) -> Place:
     """The bank as this person sees it. Raises BankNotFound."""
+    principal = person(request)
     bank = access.bank_for(principal, name, Role.VIEWER)
-    summary = queries.summary(bank)
+    summary = _summary(request, bank)
     role = access.role_in(principal, bank) or Role.VIEWER
     may = access.reaches(principal, role, Role.EDITOR, Scope.MEMORY_WRITE)
     may_set_rules = access.reaches(principal, role, Role.MAINTAINER, Scope.RULES_WRITE)
@@ -122,7 +140,7 @@ def page(
         frame = {
             "theme": theme(request),
             "htmx_config": htmx.CONFIG,
-            "rail": queries.summaries(principal),
+            "rail": rail(request),
             "disk_trouble": trouble,
             "may_create_banks": principal.may_create_banks and not trouble,
             "reader": request.user.get_username(),
@@ -141,10 +159,11 @@ def bare_page(
 
 
 def safe_next(request: HttpRequest, fallback: str) -> str:
-    """Where the form wants to go on, if that is one of our own pages."""
-    wanted = request.POST.get("next") or request.GET.get("next") or ""
+    """Where to go on after a form: at the address that a script sees, else where the form wants,
+    if that is one of our own pages; without what it points at on the page."""
+    wanted = htmx.seen(request) or request.POST.get("next") or request.GET.get("next") or ""
     if wanted.startswith("/") and url_has_allowed_host_and_scheme(wanted, allowed_hosts=None):
-        return wanted
+        return wanted.partition("#")[0]
     return fallback
 
 

@@ -12,6 +12,7 @@ from banks.access import Principal, Role
 from banks.audit import Deed, Touch
 from banks.queries import Memory
 from banks.revisions import rules_with_past
+from memoryconsole.console import htmx
 from memoryconsole.console.timeline import as_in_left_out
 
 PAGE = 50
@@ -178,8 +179,9 @@ class Log:
         return "1 change" if count == 1 else f"{count} changes, newest first"
 
 
-def log(principal: Principal, wanted: Wanted) -> Log:
-    """What was changed in the banks that this person may read, as far as it is wanted.
+def log(principal: Principal, wanted: Wanted, rows: int = 0) -> Log:
+    """What was changed in the banks that this person may read, as far as it is wanted; when so many
+    `rows` were shown already, as many again.
 
     Raises BankNotFound, Invalid for a broken cursor.
     """
@@ -189,7 +191,7 @@ def log(principal: Principal, wanted: Wanted) -> Log:
         actor=wanted.actor,
         key=wanted.key or None,
         after=wanted.after or None,
-        limit=PAGE,
+        limit=htmx.whole_pages(rows, PAGE, audit.PAGE_MOST),
     )
     named, rules = _named(principal, page.deeds), _rules(principal, page.deeds)
     return Log(

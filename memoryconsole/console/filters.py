@@ -8,6 +8,7 @@ from django.http import QueryDict
 from django.utils.http import urlencode
 
 from banks import errors, queries
+from banks.queries import Memory
 
 PINNED = "pinned"
 RETIRED = "retired"
@@ -64,8 +65,20 @@ class Wanted:
 
     def is_same_list(self, other: "Wanted") -> bool:
         """Whether both let the same memories through: only what is shown of them may differ."""
-        mine, others = (replace(each, after="", every_tag=False, sel="") for each in (self, other))
+        return self.is_same_page(replace(other, after=self.after))
+
+    def is_same_page(self, other: "Wanted") -> bool:
+        """Whether both begin at the same place of the same list."""
+        mine, others = (replace(each, every_tag=False, sel="") for each in (self, other))
         return mine == others
+
+    def lets_through(self, memory: Memory) -> bool:
+        """Whether the list shows this memory, if it fits the search words."""
+        return (
+            (memory.invalid_at is None or RETIRED in self.marks)
+            and (memory.pinned or PINNED not in self.marks)
+            and set(self.tags) <= set(memory.tags)
+        )
 
     def toggled_tag(self, tag: str) -> Self:
         """With this tag, or without it when it is there."""

@@ -135,6 +135,12 @@ WORDS = {
         "A value that cannot be used counts as not set.",
         "Correct it in the configuration.",
     ),
+    "index arrays": Words(
+        "Fast search",
+        "Each search takes longer; it finds the same.",
+        "Build the search index anew:",
+        "reindex",
+    ),
     "index size": Words("Size of the search index", "It takes room.", "Make it small:", "reindex"),
 }
 

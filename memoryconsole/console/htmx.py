@@ -5,6 +5,7 @@ with 303 to the page that it was made on, the script follows, and that page give
 """
 
 import json
+import math
 from collections.abc import Mapping
 
 from django.http import HttpRequest, HttpResponse
@@ -32,6 +33,10 @@ CONFIG = json.dumps(
     }
 )
 """The settings of htmx, in a meta element of every page."""
+
+ROWS = "HX-Rows"
+"""The header in which our script says how many rows of a list are shown."""
+_DIGITS = 6
 
 
 def details(request: HttpRequest) -> HtmxDetails:
@@ -68,6 +73,24 @@ def part(request: HttpRequest, parts: Mapping[str, str]) -> str:
 
 
 def here(request: HttpRequest) -> str:
-    """The address that the reader sees: where a form goes on after it was sent."""
-    seen = details(request).current_url_abs_path if target(request) else None
-    return seen or (request.get_full_path() if request.method == "GET" else request.path)
+    """The address that the reader sees, without what it points at on the page: where a form goes
+    on after it was sent."""
+    address = seen(request) or (request.get_full_path() if request.method == "GET" else "")
+    return address or request.path
+
+
+def seen(request: HttpRequest) -> str:
+    """The address that a script sees, without what it points at; `""` when none asks."""
+    address = details(request).current_url_abs_path if target(request) else None
+    return (address or "").partition("#")[0]
+
+
+def shown(request: HttpRequest) -> int:
+    """How many rows of a list are on the page; 0 when no script tells."""
+    told = request.headers.get(ROWS, "")
+    return int(told) if told.isascii() and told.isdecimal() and len(told) <= _DIGITS else 0
+
+
+def whole_pages(rows: int, page: int, most: int) -> int:
+    """How many rows a list has that is shown again: those that were there, up to a full page."""
+    return min(most, page * max(1, math.ceil(rows / page)))

@@ -2,16 +2,20 @@
 
 from dataclasses import dataclass, field, replace
 
+from django.http import HttpRequest
+
 from banks import errors, findings, news, queries
 from banks.access import Principal, Role, Scope
 from banks.queries import Memory
-from banks.services import Bank, open_bank
-from memoryconsole.console.context import Place, place
+from banks.services import Bank, open_bank, places
+from memoryconsole.console import htmx
+from memoryconsole.console.context import Place, person, place
 from memoryconsole.console.damage import Damage, damages
 from memoryconsole.console.filters import RETIRED, Chips, Wanted, chips
 from recall import services as recall_services
 
-PAGE = 50
+PAGE, MOST = 50, 500
+"""How many rows come at once, and how many a list has at most that is shown again."""
 _DIGITS = 18
 NOT_RANKED = {
     "lexical": "Search is off while its index is being built. These memories hold exactly what you "
@@ -51,10 +55,11 @@ class Pill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """A page of rows. `total` counts all that the filters let through (of a ranked list: what is
-    shown), `first` is the place of the first row among them, from 1; `notice` says what is not as
-    usual with the search, `retired` counts what would match besides when nothing does, `damages`
-    is what the files hide."""
+    """A page of rows, or those that follow on it. `total` counts all that the filters let through
+    (of a ranked list: what is shown), `first` is the place of the first row among them, from 1, and
+    `begin` that of the first row on the page; `notice` says what is not as usual with the search,
+    `retired` counts what would match besides when nothing does, `damages` is what the files hide.
+    """
 
     place: Place
     wanted: Wanted
@@ -63,6 +68,7 @@ class Listing:
     pill: Pill
     chips: Chips | None = None
     first: int = 1
+    begin: int = 1
     next_query: str = ""
     notice: str = ""
     is_ranked: bool = False
@@ -103,10 +109,13 @@ class Listing:
     def headline(self) -> str:
         """What is shown, of how many, in which order."""
         if self.is_ranked:
-            if self.total == PAGE:
-                return f"The {PAGE} best matches, best first"
-            return "1 match" if self.total == 1 else f"{self.total} matches, best first"
-        return headline(self.place, self.wanted, self.total, first=self.first, last=self.last)
+            return ranked_headline(self.total)
+        return headline(self.place, self.wanted, self.total, begin=self.begin, last=self.last)
+
+    @property
+    def extent(self) -> str:
+        """Which part of the list is on the page; `""` when that is all of it."""
+        return extent(self.begin, self.last, self.total) if self.is_part else ""
 
     @property
     def said(self) -> str:
@@ -116,37 +125,56 @@ class Listing:
         return f"{self.total:,} match{'' if self.total == 1 else 'es'}"
 
 
-def headline(here: Place, wanted: Wanted, total: int, *, first: int = 1, last: int = 0) -> str:
+def headline(here: Place, wanted: Wanted, total: int, *, begin: int = 1, last: int = 0) -> str:
     """What a list that is not ranked shows, of how many, in which order."""
     shown, whole = "", total
-    if first > 1:
-        shown = f"{first:,} to {last:,} of "
+    if begin > 1:
+        shown = f"{begin:,} to {last:,} of "
     elif wanted.is_narrowed and RETIRED not in wanted.marks:
         shown, whole = f"{total:,} of ", here.summary.memories
     noun = "memory" if whole == 1 else "memories"
     return f"{shown}{whole:,} {noun}" + (", newest first" if total > 1 else "")
 
 
-def listing(principal: Principal, name: str, wanted: Wanted, *, of: str = "page") -> Listing:
-    """The page of this bank that is wanted; `of` the part `found` or `more` only what that shows.
+def ranked_headline(total: int) -> str:
+    """The same for a list of matches."""
+    if total == PAGE:
+        return f"The {PAGE} best matches, best first"
+    return "1 match" if total == 1 else f"{total} matches, best first"
 
-    Raises what `open_bank` raises, and Invalid for a cursor that is not one.
+
+def extent(begin: int, last: int, total: int) -> str:
+    """Which part of a list is on the page."""
+    return f"{f'{begin:,} to' if begin > 1 else 'Showing'} {last:,} of {total:,}"
+
+
+def listing(
+    request: HttpRequest, name: str, wanted: Wanted, seen: Wanted, *, of: str, rows: int
+) -> Listing:
+    """The page of this bank that is wanted (`of`: "page"), or only what the part `found` or `more`
+    shows of it.
+
+    `rows` are on the page already, at the address `seen`: `more` come below them, the others show
+    as many again. Raises what `open_bank` raises, and Invalid for a cursor that is not one.
     """
+    principal = person(request)
     bank = open_bank(principal, name, Role.VIEWER, Scope.MEMORY_READ)
     # Before the rows: what comes in between is told by the pill rather than lost.
     since = Pill(bank.head, wanted.following("").query_string)
-    shown = place(principal, name)
+    shown, address = place(request, name), seen if of == "more" else wanted
     found = _ranked(principal, bank, wanted) if wanted.q else _Found()
     if not found.is_ranked:
-        found = _newest_first(bank, wanted, found.notice)
+        limit = PAGE if of == "more" else htmx.whole_pages(rows, PAGE, MOST)
+        found = _newest_first(bank, wanted, found.notice, limit)
     return Listing(
         place=shown,
         wanted=wanted,
-        rows=[_row(memory, wanted, score) for memory, score in found.memories],
+        rows=[_row(memory, address, score) for memory, score in found.memories],
         total=found.total,
         pill=since,
         chips=None if of == "more" else chips(wanted, queries.tags(bank)),
         first=found.first,
+        begin=max(1, found.first - (rows or found.first)) if of == "more" else found.first,
         next_query=wanted.following(found.cursor).query_string if found.cursor else "",
         notice=found.notice,
         is_ranked=found.is_ranked,
@@ -187,36 +215,41 @@ def _ranked(principal: Principal, bank: Bank, wanted: Wanted) -> _Found:
     )
 
 
-def _newest_first(bank: Bank, wanted: Wanted, notice: str) -> _Found:
+def _newest_first(bank: Bank, wanted: Wanted, notice: str, limit: int) -> _Found:
     """A page of all that the filters let through; words are looked for as they are."""
     filters = replace(wanted.filters, text=wanted.q)
-    page = queries.list_memories(bank, filters, limit=PAGE, cursor=wanted.after or None)
-    first = 1
-    if wanted.after and page.memories:
-        # Counted, since memories came and went after the page before was read.
-        time = page.memories[0].created_at
-        since = replace(filters, since=queries.from_milliseconds(time))
-        up_to_here = queries.list_memories(bank, since, limit=0).total
-        first = up_to_here - sum(each.created_at == time for each in page.memories[1:])
+    page = queries.list_memories(bank, filters, limit=limit, cursor=wanted.after or None)
     return _Found(
         memories=[(memory, None) for memory in page.memories],
         total=page.total,
-        first=first,
+        first=_first(bank, wanted, page.memories),
         cursor=page.next_cursor or "",
         notice=notice,
     )
+
+
+def _first(bank: Bank, wanted: Wanted, memories: list[Memory]) -> int:
+    """The place of the first of these rows. Counted, since memories came and went after the page
+    before was read."""
+    if not (wanted.after and memories):
+        return 1
+    return places.place_of(bank, replace(wanted.filters, text=wanted.q), memories[0].id)
 
 
 def _retired(principal: Principal, bank: Bank, wanted: Wanted) -> int:
     """How many retired memories match where no live one does."""
     if not wanted.is_narrowed or RETIRED in wanted.marks:
         return 0
-    too = wanted.toggled_mark(RETIRED)
-    found = _ranked(principal, bank, too) if wanted.q else _Found()
+    return _counted(principal, bank, wanted.toggled_mark(RETIRED)).total
+
+
+def _counted(principal: Principal, bank: Bank, wanted: Wanted) -> _Found:
+    """How many there are in all; of what is not ranked no memories."""
+    found = _ranked(principal, bank, wanted) if wanted.q else _Found()
     if found.is_ranked:
-        return found.total
-    filters = replace(too.filters, text=wanted.q)
-    return queries.list_memories(bank, filters, limit=0).total
+        return found
+    filters = replace(wanted.filters, text=wanted.q)
+    return _Found(total=queries.list_memories(bank, filters, limit=0).total)
 
 
 def _row(memory: Memory, wanted: Wanted, score: float | None = None) -> Row:
@@ -234,29 +267,36 @@ def _behind(lag: int) -> str:
 @dataclass(frozen=True, slots=True)
 class Alone:
     """One row of a list after a change: None when the list does not show it any more. `headline`
-    is that of the list now, `""` when it cannot be told without making the list."""
+    and `extent` are those of the list now; `""` when they are as they were, or cannot be told."""
 
     place: Place
     row: Row | None
-    headline: str
+    headline: str = ""
+    extent: str = ""
 
 
-def alone(principal: Principal, name: str, key: str, wanted: Wanted) -> Alone:
-    """The row of this memory in the list that somebody looks at. Raises what `open_bank` raises."""
+def alone(request: HttpRequest, name: str, key: str, wanted: Wanted, *, rows: int) -> Alone:
+    """The row of this memory in the list that somebody looks at, which had so many `rows` with it.
+    Raises what `open_bank` raises."""
+    principal = person(request)
     bank = open_bank(principal, name, Role.VIEWER, Scope.MEMORY_READ)
-    here = place(principal, name)
-    row = _memory(bank, key)
-    is_shown = row is not None and (row.invalid_at is None or RETIRED in wanted.marks)
-    line = ""
-    if not wanted.q and not wanted.after:
-        whole = wanted.is_whole
-        total = (
-            here.summary.memories
-            if whole
-            else queries.list_memories(bank, wanted.filters, limit=0).total
-        )
-        line = headline(here, wanted, total)
-    return Alone(here, _row(row, wanted) if row is not None and is_shown else None, line)
+    here, memory = place(request, name), _memory(bank, key)
+    if memory is not None and wanted.lets_through(memory):
+        return Alone(here, _row(memory, wanted))
+    found = _counted(principal, bank, wanted)
+    if found.is_ranked:
+        return Alone(here, None, ranked_headline(found.total))
+    if not rows:
+        return Alone(here, None, "" if wanted.after else headline(here, wanted, found.total))
+    above = queries.list_memories(bank, wanted.filters, limit=1, cursor=wanted.after or None)
+    begin = _first(bank, wanted, above.memories)
+    last = begin + rows - 2
+    return Alone(
+        here,
+        None,
+        headline(here, wanted, found.total, begin=begin, last=last),
+        extent(begin, last, found.total),
+    )
 
 
 def _memory(bank: Bank, key: str) -> Memory | None:

@@ -4,11 +4,12 @@ import hashlib
 from dataclasses import dataclass
 
 from django import forms
+from django.http import HttpRequest
 
 from banks import errors
 from banks.access import Principal, Role, Scope
 from banks.services import Bank, members, open_bank
-from memoryconsole.console.context import Place, place
+from memoryconsole.console.context import Place, person, place
 from memoryconsole.console.forms import USERNAME_LENGTH, Form
 
 ROLES = [(role.name.lower(), role.name.lower()) for role in Role]
@@ -87,10 +88,11 @@ class Told:
     meanings: list[tuple[str, str]]
 
 
-def told(principal: Principal, name: str) -> Told:
+def told(request: HttpRequest, name: str) -> Told:
     """The page of this bank. Raises what `open_bank` raises."""
+    principal = person(request)
     bank = open_bank(principal, name, Role.VIEWER, Scope.MEMORY_READ)
-    here = place(principal, name)
+    here = place(request, name)
     rows = members.listed(bank)
     if not here.may_manage:
         rows = [(owner, Role.OWNER) for owner in members.owners(bank)]

@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from banks import errors, queries
-from banks.access import Principal, Role, Scope
+from banks.access import Role, Scope
 from banks.queries import LastChange, RuleText
 from banks.revisions import RuleRevision, of_rule, rules_with_past
 from banks.services import Bank, open_bank
 from banks.services.rules import RULE_LENGTH
 from memoryconsole.console.comparing import Compared, chosen, last_changed
-from memoryconsole.console.context import Place, place
+from memoryconsole.console.context import Place, person, place
 from memoryconsole.console.diff import lines
 from memoryconsole.console.markdown import render
 from memoryconsole.console.merge import Conflict, conflict
@@ -151,15 +152,15 @@ class Draft:
     cuts: list[str]
 
 
-def listed(principal: Principal, name: str) -> Listed:
+def listed(request: HttpRequest, name: str) -> Listed:
     """The rules of this bank. Raises what `open_bank` raises."""
-    bank = open_bank(principal, name, Role.VIEWER, Scope.RULES_READ)
+    bank = open_bank(person(request), name, Role.VIEWER, Scope.RULES_READ)
     rules, packed = queries.rules(bank), recall_services.rules_budget(bank)
     there = {rule.name for rule in rules}
     gone = sorted(rules_with_past(bank) - there)
     last = queries.last_rule_changes(bank, [*there, *gone])
     return Listed(
-        place=place(principal, name),
+        place=place(request, name),
         rows=[_row(rule, packed, last.get(rule.name)) for rule in rules],
         removed=[Removed(each, last.get(each)) for each in gone],
         meter=meter(packed.total_chars, packed.budget_chars),
@@ -167,12 +168,12 @@ def listed(principal: Principal, name: str) -> Listed:
     )
 
 
-def told(principal: Principal, name: str, rule_name: str, *, whole: bool) -> Told:
+def told(request: HttpRequest, name: str, rule_name: str, *, whole: bool) -> Told:
     """One rule with its newest states, or with all; a removed one as it was last.
 
     Raises what `open_bank` raises, and RuleNotFound.
     """
-    bank = open_bank(principal, name, Role.VIEWER, Scope.RULES_READ)
+    bank = open_bank(person(request), name, Role.VIEWER, Scope.RULES_READ)
     revisions = of_rule(bank, rule_name)
     rule = _current(bank, rule_name)
     packed = recall_services.rules_budget(bank)
@@ -181,7 +182,7 @@ def told(principal: Principal, name: str, rule_name: str, *, whole: bool) -> Tol
     row = _row(was, packed, last)
     mine = row.packed.chars if row.packed else 0
     return Told(
-        place=place(principal, name),
+        place=place(request, name),
         row=row,
         html=render(was.content),
         meter=meter(packed.total_chars, packed.budget_chars, this=mine),

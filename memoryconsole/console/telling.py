@@ -20,8 +20,9 @@ from memoryconsole.console.lineage import Link, lineage
 from memoryconsole.console.timeline import SHOWN, Step, steps
 
 MASK = "[redacted:"
-UNDO, LINK = "undo", "link"
-"""What the tags of a message begin with: the address of an Undo form, or of another memory."""
+UNDO, REDO, LINK = "undo", "redo", "link"
+"""What the tags of a message begin with: the address of an Undo form, with what was changed first,
+the same after an undo, or the address of another memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,17 +70,14 @@ class Told:
         return next((link.memory for link in self.lineage if link.id == wanted), None)
 
 
-def told(principal: Principal, name: str, key: str, *, shown: int = SHOWN, above: int = 0) -> Told:
+def told(request: HttpRequest, name: str, key: str, *, shown: int = SHOWN, above: int = 0) -> Told:
     """The memory with its newest revisions, without the first `above` of them. Raises what
     `open_bank` raises, MemoryNotFound and AmbiguousId."""
-    bank = open_bank(principal, name, Role.VIEWER, Scope.MEMORY_READ)
+    bank = open_bank(context.person(request), name, Role.VIEWER, Scope.MEMORY_READ)
     revisions = of_entry(bank, key)
-    try:
-        memory, is_gone = queries.memory(bank, key), False
-    except errors.MemoryNotFound:
-        memory, is_gone = revisions[0].memory, True
+    memory, is_gone = last_seen(bank, key)
     return Told(
-        place=context.place(principal, name),
+        place=context.place(request, name),
         memory=memory,
         steps=steps(revisions, above, shown),
         revisions=len(revisions),
@@ -88,6 +86,15 @@ def told(principal: Principal, name: str, key: str, *, shown: int = SHOWN, above
         last_changed=last_changed(revisions, are_reworded),
         lineage=lineage(bank, memory),
     )
+
+
+def last_seen(bank: Bank, key: str) -> tuple[Memory, bool]:
+    """The memory as it is, or as it was last; and whether its block is no longer in the files.
+    Raises MemoryNotFound and AmbiguousId."""
+    try:
+        return queries.memory(bank, key), False
+    except errors.MemoryNotFound:
+        return of_entry(bank, key)[0].memory, True
 
 
 def seen(request: HttpRequest) -> entries.Expected:
@@ -107,8 +114,19 @@ def refusals_told(request: HttpRequest) -> Iterator[None]:
 def tell_done(request: HttpRequest, bank: Bank, key: str, version: str, *, said: str) -> None:
     """Tell of a change that brought a memory or a rule to this version, with its Undo."""
     uid = audit.of_version(bank, key, version)
-    tags = f"{UNDO} {reverse('undo', args=[bank.name, uid])}" if uid else ""
-    messages.success(request, said, extra_tags=tags)
+    messages.success(request, said, extra_tags=_undo_tags(UNDO, bank, uid, key) if uid else "")
+
+
+def tell_undone(request: HttpRequest, bank: Bank, key: str) -> None:
+    """Tell that an operation was undone which had changed this memory or rule, or done again."""
+    page = audit.page(context.person(request), bank=bank.name, key=key, limit=1)
+    uid = page.deeds[0].uid if page.deeds else ""
+    said, kind = ("Done again.", UNDO) if "again" in request.POST else ("Undone.", REDO)
+    messages.success(request, said, extra_tags=_undo_tags(kind, bank, uid, key) if uid else "")
+
+
+def _undo_tags(kind: str, bank: Bank, uid: str, key: str) -> str:
+    return f"{kind} {reverse('undo', args=[bank.name, uid])} {key}"
 
 
 def tell_changed(request: HttpRequest, bank: Bank, memory: Memory, *, said: str) -> None:
@@ -117,6 +135,14 @@ def tell_changed(request: HttpRequest, bank: Bank, memory: Memory, *, said: str)
         messages.success(request, said)
     else:
         tell_done(request, bank, memory.id, memory.version, said=said)
+
+
+def tell_dead(request: HttpRequest, memory: Memory) -> None:
+    """Tell that a memory cannot be edited since it is not live, with a link to it."""
+    what = "replaced by another" if memory.superseded_by else "deleted"
+    said = f"This memory was {what}, so it cannot be edited. Restore it first."
+    there = reverse("memory", args=[memory.bank, memory.id])
+    messages.warning(request, said, extra_tags=f"{LINK} {there}")
 
 
 def tell_masked(request: HttpRequest, typed: str, written: str) -> None:
@@ -151,4 +177,4 @@ def back(request: HttpRequest, bank: str, key: str) -> SeeOther:
     """To the page that the form was on, at this memory."""
     home = reverse("memory", args=[bank, key])
     wanted = context.safe_next(request, home)
-    return SeeOther(wanted if wanted == home else f"{wanted}#m-{key}")
+    return SeeOther(wanted if wanted.partition("?")[0] == home else f"{wanted}#m-{key}")

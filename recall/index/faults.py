@@ -38,18 +38,21 @@ FAULTS = (
 """What Whoosh raises over damaged files: it checks nothing before it unpickles and unpacks."""
 
 
-@contextmanager
-def faults() -> Iterator[None]:
+class faults:
     """Turn any fault of the engine or its disk into IndexUnavailable.
 
     Only calls into the engine belong inside: a caller's own error must not look like one of the
     index.
     """
-    try:
-        yield
-    except FAULTS as fault:
-        reason = f"the index cannot be used ({type(fault).__name__})"
-        raise IndexUnavailable(reason) from fault
+
+    def __enter__(self) -> None:
+        """Nothing has to be prepared."""
+
+    def __exit__(self, _type: object, fault: BaseException | None, _trace: object) -> None:
+        """Whoosh raises `Exception` itself, too: for postings that do not begin as they should."""
+        if isinstance(fault, FAULTS) or type(fault) is Exception:
+            reason = f"the index cannot be used ({type(fault).__name__})"
+            raise IndexUnavailable(reason) from fault
 
 
 @contextmanager

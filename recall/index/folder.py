@@ -6,6 +6,7 @@ stock Whoosh index and its stamp.
 
 import fcntl
 import os
+import re
 import secrets
 import shutil
 import time
@@ -17,6 +18,7 @@ from recall.index.errors import IndexBusy, IndexUnavailable
 from recall.index.stamp import replace_file, sync_folder
 
 _CURRENT = "CURRENT"
+_COMMIT = re.compile(r"_MAIN_([0-9]+)\.toc")
 _LOCK = "rebuild.lock"
 _NUMBERS = 1 << 48
 _FIRST_SLEEP_S = 0.001
@@ -95,6 +97,12 @@ class Generations:
 
     def _numbers(self) -> list[int]:
         return [int(entry.name) for entry in self.folder.iterdir() if entry.name.isdigit()]
+
+
+def newest_commit(generation: Path) -> int:
+    """Number of Whoosh's newest commit in the folder of a generation; -1 when there is none."""
+    matches = (_COMMIT.fullmatch(name) for name in os.listdir(generation))  # noqa: PTH208  no paths
+    return max((int(match[1]) for match in matches if match), default=-1)
 
 
 def wait_for(attempt: Callable[[], bool], timeout_s: float) -> None:

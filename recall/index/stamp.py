@@ -7,11 +7,13 @@ not, so that a position kept there could promise documents that a power loss too
 import json
 import os
 from dataclasses import asdict, dataclass
+from functools import cache, lru_cache
 from pathlib import Path
 
 from recall.index.errors import IndexUnavailable
 
 _NAME = "stamp.json"
+_STAMPS = 256
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -34,6 +36,7 @@ class Stamp:
     clean: bool = False
 
 
+@cache
 def boot_id() -> str:
     """Identifies this boot of the machine; empty where the system does not tell."""
     try:
@@ -45,9 +48,16 @@ def boot_id() -> str:
 def read(folder: Path) -> Stamp:
     """The stamp in `folder`. Raises IndexUnavailable when it is missing or not readable."""
     try:
-        raw = json.loads((folder / _NAME).read_bytes())
-        stamp = Stamp(**raw)
-    except (OSError, ValueError, TypeError) as fault:
+        return _parsed((folder / _NAME).read_bytes())
+    except OSError as fault:
+        raise IndexUnavailable("the index has no readable stamp") from fault
+
+
+@lru_cache(maxsize=_STAMPS)
+def _parsed(raw: bytes) -> Stamp:
+    try:
+        stamp = Stamp(**json.loads(raw))
+    except (ValueError, TypeError) as fault:
         raise IndexUnavailable("the index has no readable stamp") from fault
     for name, default in asdict(Stamp(version="")).items():
         if type(getattr(stamp, name)) is not type(default):

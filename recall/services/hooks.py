@@ -12,6 +12,7 @@ from banks.services import opening, sessions
 from banks.store.errors import StoreError
 from recall.engine import injection
 from recall.engine.window import newest_question, standing_update
+from recall.learning import turns
 from recall.models import Told
 from recall.services import injecting, limits
 from recall.services.injecting import Given, Section
@@ -26,12 +27,14 @@ FAULT = "unavailable"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One step of a turn, as a harness describes it. `messages` and `metadata` are its own JSON.
+    """One step of a turn, as a harness describes it. `turn_id`, `messages` and `metadata` are its
+    own JSON.
 
     A `step` below 0 is one that could not be read: it may not be the first, so it gets no memories.
     """
 
     session_id: str | None = None
+    turn_id: object = None
     step: int = 0
     system_prompt: str | None = None
     messages: object = None
@@ -78,10 +81,27 @@ def pre_generate(principal: Principal, step: Step) -> Continued:
         name = _bank_name(principal, step)
         bank = opening.to_read(principal, name, Scope.HOOKS)
     except (errors.NotFound, errors.Invalid) as error:
+        _listen(principal, step, None, without_memory=True)
         return Continued(None, Annotations(bank=name, fault=error.code))
+    _listen(principal, step, bank)
     if bank is None:
         return Continued(None, Annotations(bank=name))
     return _continued(principal, bank, step)
+
+
+def _listen(
+    principal: Principal, step: Step, bank: Bank | None, *, without_memory: bool = False
+) -> None:
+    """Keep what was said so far, for when the turn has ended. Without that it goes on, too."""
+    if not step.session_id:
+        return
+    try:
+        turns.seen(
+            principal, step.session_id, step.turn_id, step.messages, bank,
+            without_memory=without_memory,
+        )  # fmt: skip
+    except DatabaseError:
+        logger.warning("turn not listened to", exc_info=True)
 
 
 def _bank_name(principal: Principal, step: Step) -> str:

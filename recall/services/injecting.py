@@ -15,6 +15,7 @@ from recall.engine import injection
 from recall.engine.injection import Line
 from recall.engine.packing import AMBIENT_FLOOR, PackedRules, pack_rules, tokens
 from recall.engine.scoring import Signals
+from recall.engine.window import newest_question
 from recall.indexer import IndexState
 from recall.services import limits
 from recall.services.limits import Limits
@@ -86,7 +87,8 @@ def preview(
     Invalid (limit).
     """
     require(principal, Scope.MEMORY_READ)
-    given = memories_for(bank, query, limit=limit, budget_tokens=budget_tokens)
+    asked = newest_question([{"role": "user", "content": query}])
+    given = memories_for(bank, asked, limit=limit, budget_tokens=budget_tokens)
     return Preview(bank.name, section_of(bank), given)
 
 

@@ -28,6 +28,7 @@
   // --- focus: after a swap it is never on nothing
   let wanted = null;  // ids, best first
   let leading = null;  // the request that leads elsewhere
+  const first = (row) => row?.querySelector(".pick, a[id]");
   function keepFocus() {
     if (document.activeElement && document.activeElement !== document.body) return;
     for (const id of [...(wanted || []), "list", "main"]) {
@@ -40,21 +41,27 @@
     wanted = null;
   }
 
+  // Whether somebody asked for it: it does not refresh by itself.
+  const isAsked = ({ triggeringEvent }) => triggeringEvent && triggeringEvent.type !== "bank:changed";
+  // A list that is shown again has as many rows as before.
+  document.addEventListener("htmx:configRequest", (event) => {
+    event.detail.headers["HX-Rows"] = document.querySelectorAll(".row, .deed").length;
+  });
   document.addEventListener("htmx:beforeRequest", (event) => {
-    const { elt, target } = event.detail;
+    const { elt, target, requestConfig } = event.detail;
     if (target.id === "drawer" && !target.getClientRects().length && elt.href) {
       event.preventDefault();  // no room for a drawer: the link leads to the page
       location.assign(elt.href);
       return;
     }
-    if (elt.getAttribute("hx-trigger")?.startsWith("bank:")) return;  // nobody asked for it
-    if (isUnsaved(target, elt) && !confirm(UNSAVED)) { event.preventDefault(); return; }
-    if (event.detail.requestConfig.verb === "get" && PLACES.includes(target.id)) {
-      leading?.abort();  // the last click decides what is shown, and the address
+    const asked = isAsked(requestConfig);
+    if (isUnsaved(target, elt) && !(asked && confirm(UNSAVED))) { event.preventDefault(); return; }
+    if (requestConfig.verb === "get" && PLACES.includes(target.id)) {
+      if (asked) leading?.abort();  // the last click decides what is shown, and the address
       leading = event.detail.xhr;
     }
-    const row = target.closest(".row"), next = row && (row.nextElementSibling || row.previousElementSibling);
-    const pick = next && next.querySelector(".pick, a[id]");
+    if (!asked) return;
+    const row = target.closest(".row"), pick = first(row?.nextElementSibling) || first(row?.previousElementSibling);
     if (elt.id || elt.dataset.focus || pick) wanted = [elt.dataset.focus, elt.id, document.activeElement.id, pick && pick.id];
     if (target.id === "more") wanted = [`after ${target.previousElementSibling?.id}`, ...wanted];
     target.setAttribute("aria-busy", "true");
@@ -64,22 +71,22 @@
     if (event.detail.successful) event.detail.elt.closest(".toast")?.remove();  // not before: htmx swaps from where it stands
   });
   document.addEventListener("htmx:afterSettle", () => {
-    const above = wanted && wanted[0] && wanted[0].startsWith("after ") && one(wanted[0].slice(6));
-    const first = above && above.nextElementSibling && above.nextElementSibling.querySelector(".pick, a[id]");
-    if (first) first.focus();
+    const above = wanted?.[0]?.startsWith("after ") && one(wanted[0].slice(6));
+    first(above?.nextElementSibling)?.focus();
     keepFocus();
   });
   document.addEventListener("htmx:load", (event) => {
     if (event.detail.elt.matches?.(".toast")) startToast(event.detail.elt);
   });
-  // What was done in the drawer shows in its row too.
+  // What was done in the drawer shows in its row too; one that came back, in the list.
   document.addEventListener("htmx:afterSwap", (event) => {
     const { target, requestConfig } = event.detail;
     if (target?.id !== "drawer") return;  // Back has no target
     const open = one(`m-${one("drawer")?.dataset.id}`);
     document.querySelector(".row.is-open")?.classList.remove("is-open");
     open?.classList.add("is-open");
-    if (open && requestConfig.verb === "post") htmx.ajax("GET", location.href, { target: open, swap: "outerHTML" });
+    const source = open || one("found");
+    if (source && requestConfig.verb === "post") htmx.ajax("GET", location.href, { source, target: source, swap: "outerHTML" });
   });
 
   // --- failures: the old content stays, and a strip says what failed
@@ -106,9 +113,8 @@
   });
   for (const name of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) document.addEventListener(name, failed);
   document.addEventListener("htmx:afterOnLoad", (event) => {
-    // Not by what refreshes by itself: that answers nothing that somebody did.
     const { successful, requestConfig } = event.detail;
-    if (successful && requestConfig.triggeringEvent?.type !== "bank:changed") one("err").querySelector("[data-retry]")?.closest(".strip").remove();
+    if (successful && isAsked(requestConfig)) one("err").querySelector("[data-retry]")?.closest(".strip").remove();
   });
 
   // --- clicks

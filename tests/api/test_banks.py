@@ -1,10 +1,18 @@
 """The calls about banks themselves."""
 
+from pathlib import Path
+
 import pytest
 from django.conf import settings
 
+from banks import errors
+from banks.access import Role
+from banks.models import Bank, Operation
+from banks.services import banks, members
 from tests.api.conftest import Api, MakeApi
 from tests.builders import World, save
+
+KEY = "sk-" + "0a1b2c3d4e5f6a7b8c9d"
 
 
 def test_create_makes_the_tree_once_and_changes_nothing_the_second_time(admin: Api) -> None:
@@ -55,7 +63,21 @@ def test_no_bank_is_made_where_the_data_folder_is_lost_or_a_disk_is_not_mounted(
 # field cases A22 and A47
 @pytest.mark.parametrize(
     "name",
-    ["", "../escape", "a/../../x", "/etc/x", "..", ".", ".trash", "-rf", "a" * 300, "ops ", "O", 7],
+    [
+        "",
+        "../escape",
+        "a/../../x",
+        "/etc/x",
+        "..",
+        ".",
+        ".trash",
+        "-rf",
+        "a" * 300,
+        "ops ",
+        "O",
+        7,
+        KEY,
+    ],
 )
 def test_a_name_that_cannot_be_a_folder_is_422_and_makes_nothing(
     world: World, admin: Api, name: object
@@ -66,6 +88,7 @@ def test_a_name_that_cannot_be_a_folder_is_422_and_makes_nothing(
     assert str(settings.DATA_DIR).encode() not in answer.content
     answer = admin.send("POST", "/memories", {"bank": name, "text": "Kiln 1 is cold."})
     assert answer.status_code == 422
+    assert admin.send("POST", "/banks/ops/rename", {"name": name}).status_code == 422
     assert sorted(settings.DATA_DIR.parent.rglob("*")) == before
 
 
@@ -148,3 +171,62 @@ def test_ensure_makes_what_is_missing_and_nothing_else(world: World, editor: Api
     assert editor.ok("POST", "/banks/ops/ensure") == {"created": ["preferences.md"]}
     assert path.is_file()
     assert editor.ok("POST", "/banks/ops/ensure") == {"created": []}
+
+
+def test_a_taken_name_is_told_alike_whether_its_bank_can_be_seen_or_not(
+    world: World, admin: Api, api_of: MakeApi
+) -> None:
+    owner = api_of(world.owner)
+    for name in ("seen", "unseen"):
+        admin.ok("POST", "/banks", {"name": name})
+    members.set_role(world.admin, Bank.objects.get(name="seen"), "owner", Role.VIEWER)
+    told = [
+        owner.refused(409, "name_taken", "POST", "/banks/ops/rename", {"name": name})
+        for name in ("seen", "unseen")
+    ]
+    assert {**told[0], "request_id": ""} == {**told[1], "request_id": ""}
+
+
+@pytest.fixture
+def lost(world: World, admin: Api) -> Path:
+    """Where the folder of `ops` was, beside another bank whose folder is there."""
+    save(world, "Kiln 1 is cold.")
+    admin.ok("POST", "/banks", {"name": "kilns"})
+    folder: Path = settings.DATA_DIR / "ops"
+    folder.rename(settings.DATA_DIR.parent / "aside")
+    return folder
+
+
+def test_a_bank_without_its_folder_says_so_to_its_owner(
+    world: World, lost: Path, api_of: MakeApi
+) -> None:
+    owner = api_of(world.owner)
+    owner.refused(503, "bank_on_hold", "POST", "/banks/ops/rename", {"name": "pumps"})
+    owner.refused(503, "bank_on_hold", "PATCH", "/banks/ops", {"description": "Pumps"})
+    assert owner.ok("GET", "/memories?bank=ops")["total"] == 1
+    with pytest.raises(errors.BankOnHold):
+        banks.accept(world.bank)
+    assert not Operation.objects.filter(state="pending").exists()
+
+
+def test_a_bank_without_its_folder_can_be_deleted_and_restored_when_that_turns_up(
+    world: World, lost: Path, api_of: MakeApi
+) -> None:
+    owner = api_of(world.owner)
+    where = owner.ok("DELETE", "/banks/ops")["trashed_to"]
+    owner.refused(404, "bank_not_found", "GET", "/banks/ops")
+    owner.refused(404, "trash_not_found", "POST", "/banks/ops/restore")
+    (settings.DATA_DIR / where).parent.mkdir(exist_ok=True)
+    (settings.DATA_DIR.parent / "aside").rename(settings.DATA_DIR / where)
+    assert owner.ok("POST", "/banks/ops/restore")["bank"]["memories"] == 1
+    assert (lost / "bank.yaml").exists()
+
+
+def test_no_bank_is_deleted_while_the_folders_of_all_are_gone(
+    world: World, lost: Path, api_of: MakeApi
+) -> None:
+    (settings.DATA_DIR / "kilns").rename(settings.DATA_DIR.parent / "kilns")
+    api_of(world.owner).refused(503, "store_fault", "DELETE", "/banks/ops")
+    settings.DATA_DIR.rename(settings.DATA_DIR.parent / "elsewhere")
+    api_of(world.owner).refused(503, "store_fault", "DELETE", "/banks/ops")
+    assert Bank.objects.get(pk=world.bank.pk).state == Bank.State.ACTIVE

@@ -5,6 +5,7 @@ from django.test import Client
 
 from tests.api.conftest import BASE, Api
 from tests.builders import World
+from tests.canaries import TOKEN
 
 MEGABYTE = 1024 * 1024
 
@@ -79,3 +80,13 @@ def test_the_answer_carries_the_request_id(editor: Api) -> None:
 def test_no_answer_is_kept_by_a_browser_or_a_proxy(world: World, editor: Api) -> None:
     for path in ("/memories?bank=ops", "/memories?bank=none"):
         assert editor.send("GET", path).headers["Cache-Control"] == "no-store"
+
+
+def test_a_secret_that_stands_where_a_name_should_is_not_told_again(admin: Api) -> None:
+    for method, path, body in (
+        ("GET", f"/banks?{TOKEN}=1", None),
+        ("POST", "/banks", {TOKEN: 1}),
+        ("PATCH", "/config", {TOKEN: 1}),
+    ):
+        told = str(admin.refused(422, "invalid", method, path, body))
+        assert (TOKEN in told, "[redacted:vcs-token]" in told) == (False, True)

@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from banks import config
 from tests.api.conftest import Api, MakeApi
 from tests.builders import World, save
+from tests.canaries import TOKEN
 
 
 def test_an_instance_admin_reads_the_fields_and_no_path_of_the_machine(admin: Api) -> None:
@@ -39,9 +40,11 @@ def test_what_a_field_does_not_take_is_refused_by_its_name_and_nothing_is_change
     for name, value in (
         ("recall_limit", 101), ("recall_limit", "6"), ("inject_rules", 1), ("colour", "red"),
         ("default_bank", "No Bank"), ("data_dir", "memory"), ("extraction_model", None),
+        ("embedding_model", f"https://u:{TOKEN}@models.example"), ("data_dir", f"/{TOKEN}"),
     ):  # fmt: skip
         told = admin.send("PATCH", "/config", {"max_rule_chars": 100, name: value})
         assert (told.status_code, [each["loc"] for each in told.json()["errors"]]) == (422, [name])
+        assert TOKEN not in told.content.decode()
     admin.refused(409, "data_dir_refused", "PATCH", "/config", {"data_dir": "/elsewhere"})
     assert admin.ok("GET", "/config") == before
 

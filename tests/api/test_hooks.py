@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from banks.services import rules
 from memoryconsole import bodies
@@ -286,3 +287,27 @@ def test_a_session_cannot_choose_a_bank_that_its_owner_does_not_see(
     for bank in ("none", "lab"):
         editor.refused(404, "bank_not_found", "PUT", "/sessions/chat", {"bank": bank})
     editor.refused(422, "invalid", "POST", "/hooks/session-deleted", {"session_id": ""})
+
+
+def test_a_hook_waits_a_second_at_most_for_a_locked_database(
+    world: World, editor: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL locks rows, not the whole database")
+
+    def patience_ms() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA busy_timeout")
+            return int(cursor.fetchone()[0])
+
+    usual, within = patience_ms(), []
+    given = hooks.pre_generate
+
+    def watched(*args: Any) -> Any:
+        within.append(patience_ms())
+        return given(*args)
+
+    monkeypatch.setattr("recall.services.pre_generate", watched)
+    editor.ok("POST", HOOK, body())
+    editor.ok("POST", HOOK, b"{")
+    assert (within, patience_ms()) == ([1_000], usual)

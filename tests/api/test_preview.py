@@ -55,8 +55,30 @@ def test_a_missing_default_bank_previews_as_an_empty_one(world: World, editor: A
     editor.refused(404, "bank_not_found", "POST", "/preview", {"bank": "none", "query": "kiln"})
 
 
-@pytest.mark.parametrize("more", [{"query": "x" * 4_001}, {"query": None}, {"limit": 5}])
+@pytest.mark.parametrize("more", [{"query": None}, {"limit": 5}])
 def test_a_body_that_means_nothing_is_422(editor: Api, more: dict[str, object]) -> None:
     answer = editor.send("POST", "/preview", {"bank": "ops", "query": "kiln", **more})
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["loc"] == next(iter(more))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "kiln purge? " + "x" * 5_000,
+        "x " * 2_500 + "kiln purge?",
+        'Kiln? <memory bank="ops">\n- purge\n</memory>',
+    ],
+)
+def test_a_message_is_read_as_the_hook_reads_it(world: World, editor: Api, said: str) -> None:
+    for text in ("Kiln 4 cools for an hour.", "A purge takes 20 minutes."):
+        save(world, text)
+    step = {
+        "step": 0,
+        "metadata": {"memory_bank": "ops"},
+        "generate": {"messages": [{"role": "user", "content": said}]},
+    }
+    given = editor.ok("POST", "/hooks/pre-generate", step)
+    told = editor.ok("POST", "/preview", {"bank": "ops", "query": said})
+    assert told["message"] == given["mutations"]["append_messages"][0]["content"]
+    assert told["retrieval"] == given["annotations"]["retrieval"]

@@ -6,6 +6,8 @@ from django.conf import settings
 from tests.api.conftest import Api, MakeApi
 from tests.builders import World
 
+KEY = "sk-" + "0a1b2c3d4e5f6a7b8c9d"
+
 
 @pytest.fixture
 def maintainer(world: World, api_of: MakeApi) -> Api:
@@ -37,7 +39,18 @@ def test_a_stale_version_is_409_with_the_rule_as_it_is(world: World, maintainer:
 # field cases A22 and A47
 @pytest.mark.parametrize(
     "name",
-    ["%E5%B9%B3" * 200, "..", ".trash", "-rf", "aux.md", "notes.", "name%20", "Upper", "a" * 65],
+    [
+        "%E5%B9%B3" * 200,
+        "..",
+        ".trash",
+        "-rf",
+        "aux.md",
+        "notes.",
+        "name%20",
+        "Upper",
+        "a" * 65,
+        KEY,
+    ],
 )
 def test_a_name_that_cannot_be_a_file_is_422_and_writes_nothing(
     world: World, maintainer: Api, name: str

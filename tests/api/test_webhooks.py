@@ -1,6 +1,7 @@
 """The calls about webhooks: shapes, what is refused by name, and a secret that is shown once."""
 
 import json
+import re
 
 import pytest
 
@@ -74,8 +75,24 @@ def test_deliveries_come_in_pages_newest_first(world: World, maintainer: Api) ->
     sent = shown[-1]["id"]
     path = f"/webhooks/{hook}/deliveries/{sent}/redeliver"
     maintainer.refused(409, "delivery_pending", "POST", path)
-    unknown = f"/webhooks/{hook}/deliveries/{2**64}/redeliver"
-    maintainer.refused(404, "not_found", "POST", unknown)
+    for unknown in ("f" * 32, "1", "%00", "%ED%A0%80"):
+        path = f"/webhooks/{hook}/deliveries/{unknown}/redeliver"
+        maintainer.refused(404, "not_found", "POST", path)
+    path = f"/webhooks/{hook}/deliveries?cursor={'f' * 32}"
+    told = maintainer.refused(422, "invalid", "GET", path)
+    assert told["errors"][0]["loc"] == "cursor"
+
+
+def test_ids_say_nothing_of_how_many_there_are(world: World, maintainer: Api) -> None:
+    hooks = [maintainer.ok("POST", "/webhooks", HOOK)["webhook"]["id"] for _ in range(2)]
+    save(world, "Gauge 1 is new")
+    feed.follow()
+    told = [maintainer.ok("GET", f"/webhooks/{hook}/deliveries")["deliveries"] for hook in hooks]
+    test = maintainer.ok("POST", f"/webhooks/{hooks[0]}/test")["delivery"]
+    ids = {*hooks, test["id"], *(each["id"] for page in told for each in page)}
+    assert len(ids) == 5
+    assert all(re.fullmatch("[0-9a-f]{32}", each) for each in ids)
+    assert json.loads(test["body"])["webhook"] == hooks[0]
 
 
 def test_a_test_tells_how_it_goes_and_nothing_of_the_target(

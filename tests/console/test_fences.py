@@ -178,6 +178,7 @@ def pages_of(bank: Bank, *keys: str, label: str) -> list[str]:
 
 
 # field case A42
+@pytest.mark.wide
 def test_markup_in_a_memory_is_shown_as_text(ops: World, browser: Browser) -> None:
     client = browser("admin")
     annex, _ = banks.create(ops.admin, "annex")

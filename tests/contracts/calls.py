@@ -7,6 +7,8 @@ from banks.access import Role, Scope
 from banks.models import Bank
 from banks.outbox import Delivery
 from banks.services import banks, entries, webhooks
+from recall.learning import proposals
+from recall.models import Proposal
 from tests import builders
 
 SAFE = ("GET", "HEAD")
@@ -65,6 +67,16 @@ def _rules(key: str, other: str) -> list[Rule]:
         Rule("preview", "POST", "/preview", read, viewer, {"bank": "ops", "query": "valve"}),
         Rule("pre_generate", "POST", "/hooks/pre-generate", Scope.HOOKS, None,
              {"metadata": {"memory_bank": "ops"}}),
+        Rule("turn_completed", "POST", "/hooks/turn-completed", Scope.HOOKS, None,
+             {"session_id": "chat"}),
+        Rule("extract_job", "POST", "/hooks/extract-job", Scope.RUNS_RUN, None,
+             {"session_id": "chat"}, needs_admin=True),
+        # A proposal is visible to those who maintain its bank alone.
+        Rule("list_proposals", "GET", "/proposals?bank=ops", Scope.RUNS_RUN, Role.MAINTAINER),
+        Rule("accept_proposal", "POST", "/proposals/ASKED/accept", Scope.RUNS_RUN,
+             Role.MAINTAINER, {}, refusal=(404,)),
+        Rule("reject_proposal", "POST", "/proposals/ASKED/reject", Scope.RUNS_RUN,
+             Role.MAINTAINER, {}, refusal=(404,)),
         Rule("session_deleted", "POST", "/hooks/session-deleted", Scope.HOOKS, None,
              {"session_id": "chat"}),
         Rule("select_session", "PUT", "/sessions/chat", Scope.HOOKS, viewer, {"bank": "ops"}),
@@ -95,9 +107,11 @@ def _rules(key: str, other: str) -> list[Rule]:
 
 TABLE = _rules("", "")
 NAMES = [rule.name for rule in TABLE]
-# The first two are a POST because a query may be long. The others change nothing of a bank: they
-# choose one that the caller may see, for a session of its own.
-READING = ("recall", "preview", "pre_generate", "session_deleted", "select_session")
+# The first two are a POST because a query may be long. The others change nothing of a bank by
+# themselves: they are about a session of the caller's own.
+READING = (
+    "recall", "preview", "pre_generate", "turn_completed", "session_deleted", "select_session",
+)  # fmt: skip
 CHANGING = [rule.name for rule in TABLE if rule.method not in SAFE and rule.name not in READING]
 
 
@@ -121,8 +135,10 @@ def scene_of(world: builders.World) -> Scene:
     for role in Role:
         builders.members.set_role(world.admin, old, role.name.lower(), role)
     banks.trash(world.admin, old)
+    proposals.propose(world.bank, ["Close valve 2."], session="chat", by="user:editor")
+    asked = Proposal.objects.latest("pk").uid
     rules = {
-        rule.name: replace(rule, path=rule.path.replace("DEAD", dead.id))
+        rule.name: replace(rule, path=rule.path.replace("DEAD", dead.id).replace("ASKED", asked))
         for rule in _rules(one.id, two.id)
     }
     scene = Scene(world, one.id, dead.id, rules)
@@ -154,6 +170,8 @@ def mended(scene: Scene, name: str) -> None:
         "delete_memory": lambda: entries.restore(world.editor, world.bank, scene.live),
         "supersede_memory": lambda: entries.restore(world.editor, world.bank, scene.live),
         "restore_memory": lambda: entries.delete(world.editor, world.bank, scene.dead),
+        "accept_proposal": lambda: Proposal.objects.update(state=Proposal.State.WAITING),
+        "reject_proposal": lambda: Proposal.objects.update(state=Proposal.State.WAITING),
         "delete_webhook": lambda: tell_again(scene),
         "test_webhook": lambda: tell_again(scene),
         "redeliver": lambda: tell_again(scene),

@@ -63,6 +63,11 @@ FUNCTIONS = {
         "DELETE /memories/{id}", {"bank": str, "id!": str}, {"memory!": MEMORY}
     ),
     "memory::doctor": Function("POST /doctor", {}, {"checks!": [CHECK], "ok!": bool}),
+    "memory::extract-job": Function(
+        "POST /hooks/extract-job",
+        {"bank": str, "session_id!": str, "skip": bool, "until": str},
+        {"ok!": bool},
+    ),
     "memory::get": Function("GET /memories/{id}", {"bank": str, "id!": str}, {"memory!": MEMORY}),
     "memory::hook::pre-generate": Function(
         "POST /hooks/pre-generate",
@@ -87,6 +92,11 @@ FUNCTIONS = {
     "memory::on-config-change": Function("POST /config/reload", {"id": str}, {"ok!": bool}),
     "memory::on-session-deleted": Function(
         "POST /hooks/session-deleted", {"session_id": str}, {"ok!": bool}
+    ),
+    "memory::on-turn-completed": Function(
+        "POST /hooks/turn-completed",
+        {"parent": object, "parent_session_id": str, "session_id": str, "turn_id": str},
+        {"ok!": bool},
     ),
     "memory::pin": Function(
         "POST /memories/{id}/pin",
@@ -161,9 +171,6 @@ FUNCTIONS = {
         {"memory!": MEMORY},
     ),
 }
-
-COMING = ("memory::extract-job", "memory::on-turn-completed")
-"""What learning from conversations brings: nothing calls a model yet."""
 
 TRIGGERS = {
     "memory::bank-changed": {"event_type!": str, "bank!": str},

@@ -4,6 +4,7 @@ index, a log line, an event, a webhook's body or an answer. What only looks like
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,15 +15,19 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
-from banks import events, feed
+from banks import events, feed, jobs
 from banks.access import SYSTEM, Scope
 from banks.models import Bank
 from banks.schemas import events as shapes
 from banks.services import transfer
 from banks.store import names
+from banks.store.redact import mask
+from recall.learning import llm
+from recall.learning.llm import Answer
 from tests import builders
 from tests.api.conftest import Api, token_of
 from tests.canaries import FOUND, LEFT_ALONE, written
+from tests.chat import Scripted, array, element
 
 pytestmark = pytest.mark.wide
 
@@ -65,10 +70,11 @@ class Writer:
         self.browser.force_login(User.objects.get(pk=world.admin.user_id))
         self.answers: list[tuple[str, str]] = []
 
-    def send(self, method: str, path: str, body: object) -> dict[str, Any]:
-        answer = self.api.send(method, path, body)
-        assert answer.status_code in (200, 409, 422), (path, answer.content)
-        self.answers.append((f"{method} {path}", answer.content.decode()))
+    def send(self, method: str, path: str, body: object, **headers: str) -> dict[str, Any]:
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        answer = self.api.send(method, path, body, headers=names)
+        assert answer.status_code in (200, 404, 409, 422), (path, answer.content)
+        self.answers.append((f"{method} {path}", f"{answer.headers}{answer.content.decode()}"))
         told: dict[str, Any] = json.loads(answer.content)
         return told
 
@@ -77,6 +83,19 @@ class Writer:
         assert answer.status_code == 303, address
         page = self.browser.get(answer["Location"])
         self.answers.append((address, page.content.decode()))
+
+
+class Leaky(Scripted):
+    """A model that says all secrets it was never shown, and calls each message a rule."""
+
+    def complete(self, system: str, user: str, *, timeout_s: float) -> Answer:
+        told = super().complete(system, user, timeout_s=timeout_s)
+        number = len(self.asked) % len(LINE)
+        secret, around = list(LINE.values())[number]
+        says = written(around, secret)
+        found = [element(f"Model {number}. {says}", tags=[says], entities=[says], quote=says)]
+        found += [element(text, "rules") for text in self.texts[-2:]]
+        return replace(told, text=array(*found))
 
 
 def through_the_api(writer: Writer, hook: int) -> None:
@@ -105,7 +124,16 @@ def through_the_api(writer: Writer, hook: int) -> None:
         writer.send("PATCH", f"/memories/{key}", {"bank": "ops", "text": f"Three. {text}"})
         survivor = {"bank": "ops", "superseded_by": saved["memory"]["id"], "reason": says}
         writer.send("POST", f"/memories/{key}/supersede", survivor)
-        writer.send("PUT", f"/rules/kind-{number}", {"bank": "ops", "content": says})
+        rule = {"bank": "ops", "content": says}
+        writer.send("PUT", f"/rules/kind-{number}", rule)
+        shown = secret if mask(secret).labels else "not-to-be-known-by-its-form"
+        names = {"Idempotency_Key": secret, "X_Request_Id": shown, "X_Session_Id": says}
+        writer.send(
+            "PATCH", f"/memories/{key}", {"bank": "ops", "tags": [f"tag-{number}"]}, **names
+        )
+        writer.send("PUT", f"/rules/{quote(shown, safe='')}", rule)
+        for field in ("extraction_model", "embedding_model", "data_dir", says):
+            writer.send("PATCH", "/config", {field: says})
         writer.send("POST", "/banks", {"name": f"bank-{number}", "description": says})
         writer.send("PATCH", "/banks/ops", {"description": says})
         step = {"session_id": says, "metadata": {"memory_bank": "ops", "x": says}}
@@ -113,6 +141,10 @@ def through_the_api(writer: Writer, hook: int) -> None:
         generate = {"system_prompt": says, "messages": messages}
         given = writer.api.ok("POST", "/hooks/pre-generate", {**step, "generate": generate})
         assert given["mutations"]["system_prompt"].startswith(says)  # it is the caller's own
+        spoken = [{"id": f"{who}-{says}", "role": who, "text": says} for who in ("user", "tool")]
+        turn = {"session_id": says, "turn_id": says, "messages": spoken, "parent": says}
+        for each in ({**turn, "parent": None}, turn, {**turn, "messages": None}):
+            writer.send("POST", "/hooks/turn-completed", each)
         writer.send("POST", "/recall", {"bank": "ops", "query": says})
         hidden = quote(secret, safe="")
         for address in (f"https://u:{hidden}@8.8.8.8/x", f"https://8.8.8.8/x?token={hidden}"):
@@ -153,7 +185,10 @@ def test_no_secret_is_left_anywhere_whichever_way_it_came(
     writer = Writer(world)
     hook = {"url": "https://8.8.8.8/x", "filter": {"banks": ["ops"]}}
     told = writer.send("POST", "/webhooks", hook)
-    through_the_api(writer, told["webhook"]["id"])
+    with llm.replaced(Leaky()):
+        through_the_api(writer, told["webhook"]["id"])
+        jobs.work_off()
+    writer.answers.append(("proposals", writer.api.send("GET", "/proposals").content.decode()))
     through_the_console(writer)
     through_an_import(tmp_path / "log")
     feed.follow()

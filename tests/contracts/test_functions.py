@@ -1,5 +1,5 @@
-"""The 23 functions and 2 triggers: every one is here or said to come, takes and answers what it
-should, and has a test that the documents name."""
+"""The 23 functions and 2 triggers: every one is here, takes and answers what it should, and has a
+test that the documents name."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from banks.models import Bank
 from banks.schemas import events as shapes
 from tests import builders
 from tests.api.conftest import Api, token_of
-from tests.contracts.functions import COMING, FUNCTIONS, TRIGGERS, misfits
+from tests.contracts.functions import FUNCTIONS, TRIGGERS, misfits
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EVERY_EVENT = 1_000
@@ -94,13 +94,24 @@ def a_life(agent: Agent) -> None:
     )  # fmt: skip
     assert (given["decision"], bool(given["mutations"]["append_messages"])) == ("continue", True)
     assert call("memory::hook::pre-generate")["mutations"] is None
-    call("memory::on-session-deleted", session_id="s1")
+    a_turn_ends(agent)
     call("memory::bank::list")
     call("memory::ui-content", path="css/app.css")
     call("memory::on-config-change", id="memory")
     call("memory::doctor")
     call("memory::reload")
     call("memory::bank::delete", name="kilns")
+
+
+def a_turn_ends(agent: Agent) -> None:
+    """And that of its sub-agent; then the session is no more."""
+    call = agent.call
+    call("memory::on-turn-completed", session_id="s1", turn_id="t1")
+    below = {"session_id": "s2", "turn_id": "t2", "parent_session_id": "s1"}
+    call("memory::on-turn-completed", parent={"session_id": "s1", "turn_id": "t1"}, **below)
+    call("memory::extract-job", session_id="s1")
+    call("memory::extract-job", session_id="s2", bank="kilns", until="e1", skip=True)
+    call("memory::on-session-deleted", session_id="s1")
 
 
 def test_every_function_takes_and_answers_what_it_should(agent: Agent) -> None:
@@ -144,12 +155,12 @@ def test_every_event_says_what_its_trigger_should(agent: Agent) -> None:
 def test_the_documents_name_every_function_with_its_call_and_a_test_that_exists() -> None:
     page = (ROOT / "docs/functions.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(memory::[a-z:-]+)` \| (.*) \| (.*) \|$", page, re.MULTILINE)
-    assert [name for name, _, _ in rows] == sorted({*FUNCTIONS, *COMING}) + sorted(TRIGGERS)
+    assert [name for name, _, _ in rows] == sorted(FUNCTIONS) + sorted(TRIGGERS)
     for name, call, proof in rows:
         if name in FUNCTIONS:
             assert call == f"`{FUNCTIONS[name].call}`", name
         found = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", proof)
-        assert bool(found) is (name not in COMING), name
+        assert found, name
         for path, test in found:
             assert f"\ndef {test}(" in (ROOT / path).read_text(encoding="utf-8"), (name, test)
-    assert len(FUNCTIONS) + len(COMING) == 23
+    assert len(FUNCTIONS) == 23

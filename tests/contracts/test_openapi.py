@@ -49,7 +49,7 @@ def test_every_call_says_what_it_does_who_may_and_how_it_fails(
     assert failure["$ref"].endswith("/ErrorOut")
 
 
-OF_HARNESSES = frozenset({"session_deleted"})
+OF_HARNESSES = frozenset({"session_deleted", "turn_completed"})
 """Calls whose body is an event in the words of whoever sends it."""
 
 

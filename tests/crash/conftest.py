@@ -10,11 +10,15 @@ from tests.crash.servers import Server
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    """Start a server; `state` names its own folder, the data folder is one for all."""
+    """Start a server; `state` names its own folder, the data folder is one for all. One `beside`
+    another has its state and database."""
     servers: list[Server] = []
 
-    def start(state: str = "state") -> Server:
-        server = Server(tmp_path / "memory", tmp_path / state)
+    def start(state: str = "state", beside: Server | None = None) -> Server:
+        if beside is None:
+            server = Server(tmp_path / "memory", tmp_path / state)
+        else:
+            server = Server(beside.data, beside.state, database=beside.database)
         servers.append(server)
         server.start()
         return server
@@ -22,4 +26,5 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
     yield start
     for server in servers:
         server.stop()
+    for server in servers:
         server.drop()

@@ -37,7 +37,8 @@ def _postgres(address: str, statement: str) -> None:
 
 @dataclass
 class Server:
-    """`manage.py up`. `data` may be shared with another server; `state` is its own."""
+    """`manage.py up`. `data` may be shared with another server; `state` and database are its own,
+    unless both are those of another one on this machine."""
 
     data: Path
     state: Path
@@ -48,7 +49,7 @@ class Server:
     def __post_init__(self) -> None:
         """Where the tests run on PostgreSQL, so does the server, in a database of its own."""
         maintenance = os.environ.get("MEMORYCONSOLE_TEST_DATABASE_URL")
-        if maintenance:
+        if maintenance and not self.database:
             name = f"server_{uuid.uuid4().hex}"
             _postgres(maintenance, f"CREATE DATABASE {name}")
             self.database = maintenance.rpartition("/")[0] + f"/{name}"

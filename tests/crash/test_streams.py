@@ -3,7 +3,6 @@
 import http.client
 import re
 import socket
-import struct
 import time
 import urllib.parse
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.servers import Client, Server
+from tests.crash.streaming import Crowded, Stream, load
 
 MANY = 40
 SAVES = 30
@@ -30,48 +30,6 @@ class Roomy(Server):
     def environment(self) -> dict[str, str]:
         room = {"MEMORYCONSOLE_STREAMS": "48", "MEMORYCONSOLE_STREAMS_PER_PERSON": "48"}
         return super().environment | room
-
-
-class Stream:
-    """One open stream of a browser or, with a token, of a program."""
-
-    def __init__(self, port: int, *headers: str, path: str = "/events?bank=kilns") -> None:
-        self.connection = socket.create_connection(("127.0.0.1", port), timeout=10)
-        lines = [f"GET {path} HTTP/1.1", f"Host: localhost:{port}", *headers, "", ""]
-        self.connection.sendall("\r\n".join(lines).encode())
-        self.heard = b""
-
-    def hears(self, word: bytes, within_s: float = 10.0) -> bool:
-        """Whether this arrives in time; what was heard before it is forgotten."""
-        deadline = time.monotonic() + within_s
-        while word not in self.heard:
-            self.connection.settimeout(max(0.01, deadline - time.monotonic()))
-            try:
-                more = self.connection.recv(4096)
-            except TimeoutError:
-                return False
-            if not more:
-                return False
-            self.heard += more
-        self.heard = self.heard.partition(word)[2]
-        return True
-
-    def next_number(self) -> int:
-        """The number of the next change that is told."""
-        assert self.hears(b'"seq":'), "not in time"
-        while b"," not in self.heard:
-            self.heard += self.connection.recv(4096)
-        return int(self.heard.partition(b",")[0])
-
-    def ends(self) -> bool:
-        """Whether the server ends it, in good order."""
-        return self.hears(b"0\r\n\r\n")
-
-    def close(self, *, abruptly: bool = False) -> None:
-        """Hang up; abruptly is a reset."""
-        if abruptly:
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.connection.close()
 
 
 def first_account(server: Server) -> str:
@@ -189,13 +147,49 @@ def test_many_streams_leave_room_and_leave_nothing_behind(
     for stream in streams:
         stream.close()
     until(lambda: held(server, "fd") <= before, "descriptors given back")
-    for _ in range(300):
-        opened(1)[0].close(abruptly=True)
     streams = connected(opened(5))
     save(client, "Kiln 3 is cold.")
     assert all(stream.hears(b'"created": 1', SOON_S) for stream in streams)
     for stream in streams:
         stream.close()
+    until(lambda: held(server, "fd") <= before, "descriptors given back")
+    until(lambda: held(server, "task") <= threads + SPARE, "threads given back")
+    assert "Traceback" not in server.log()
+
+
+@pytest.fixture
+def crowded(tmp_path: Path) -> Iterator[tuple[Crowded, str]]:
+    """A server with much room and a bank, and a token for it."""
+    server = Crowded(tmp_path / "memory", tmp_path / "state")
+    server.start()
+    token = server.token()
+    with Client(server.port, token) as client:
+        assert client.call("POST", "/banks", {"name": "kilns"})[0] == 200
+    yield server, token
+    server.kill()
+    server.drop()
+
+
+# field case A39
+def test_a_crowd_of_streams_disturbs_no_call_and_two_thousand_leave_nothing(
+    crowded: tuple[Crowded, str],
+) -> None:
+    server, token = crowded
+    bearer = f"Authorization: Bearer {token}"
+
+    def crowd() -> list[Stream]:
+        path = "/api/v1/events?bank=kilns"
+        return connected([Stream(server.port, bearer, path=path) for _ in range(200)])
+
+    load(server, token, rate=50, for_s=1)  # every thread that calls alone need is there
+    before, threads = held(server, "fd"), held(server, "task")
+    for number in range(10):
+        streams = crowd()
+        if not number:
+            assert len(load(server, token, rate=50, for_s=5)) == 250
+        for each, stream in enumerate(streams):
+            stream.close(abruptly=bool(each % 2))
+        until(lambda: held(server, "fd") <= before + MANY, "descriptors given back")
     until(lambda: held(server, "fd") <= before, "descriptors given back")
     until(lambda: held(server, "task") <= threads + SPARE, "threads given back")
     assert "Traceback" not in server.log()
@@ -262,10 +256,13 @@ COOKIE = f"Cookie: memoryconsole_csrf={'a' * 32}\r\n"
         ),
         # More than there are threads: they come free when nothing more was sent for a while.
         (POST, 300, 3 * SOON_S),
+        # Answered at once, and then nobody hangs up.
+        ("GET / HTTP/1.1\r\nNo Name: x\r\n\r\n", 60, SOON_S),
+        ("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 60, SOON_S),
     ],
-    ids=["body", "head"],
+    ids=["body", "head", "malformed", "last"],
 )
-def test_half_sent_requests_hold_nobody_up(
+def test_clients_that_dawdle_hold_nobody_up(
     server: Server, client: Client, half: str, count: int, within_s: float
 ) -> None:
     held = [socket.create_connection(("127.0.0.1", server.port), timeout=10) for _ in range(count)]
@@ -273,6 +270,7 @@ def test_half_sent_requests_hold_nobody_up(
         for connection in held:
             connection.sendall(half.encode())
         time.sleep(1)  # until the server has begun with all of them
+        client.close()  # the next call is accepted behind them
         started = time.monotonic()
         save(client, "Pump 4 runs although others dawdle.")
         assert time.monotonic() - started < within_s

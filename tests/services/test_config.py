@@ -1,5 +1,6 @@
 """The sixteen fields: what is in force, what each of them takes, and how they are changed."""
 
+import re
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +13,7 @@ from pytest_django import Settings
 from banks import config, errors, queries, seams, sync
 from banks.access import Role, Scope
 from banks.models import Bank, Configuration
-from banks.services import configuration, open_bank
+from banks.services import banks, configuration, entries, open_bank, rules
 from banks.store.errors import LockTimeout
 from memoryconsole import ops
 from tests.builders import World, save
@@ -210,6 +211,53 @@ def test_a_folder_without_all_that_is_remembered_is_refused_and_the_old_one_goes
         {"Kiln 1 is cold.", "Kiln 2 is hot."},
     )
     save(world, "Kiln 3 is new.")
+
+
+@pytest.mark.parametrize("old", ["there", "gone"])
+def test_a_file_that_is_the_same_by_name_and_size_alone_is_refused(
+    world: World, free: Path, settings: Settings, old: str
+) -> None:
+    rules.set_rule(world.maintainer, world.bank, "style", "Be brief.")
+    shutil.copytree(settings.DATA_DIR, free)
+    if old == "gone":
+        settings.DATA_DIR.rename(settings.DATA_DIR.parent / "aside")
+    for path, reason in (
+        ("semantic_memory/facts.md", "1 memories"),
+        ("rules/style.md", "rules/style.md"),
+        ("bank.yaml", "bank.yaml"),
+    ):
+        file = free / "ops" / path
+        whole = file.read_bytes()
+        file.write_bytes(bytes(len(whole)))  # what an interrupted copy leaves
+        with pytest.raises(errors.DataFolderRefused, match=reason):
+            moves_to(world, free)
+        file.write_bytes(whole)
+    (free / "ops/rules/style.md").write_text("Be brief and kind.")  # a hand edit
+    moves_to(world, free)
+    assert config.stored()["data_dir"] == str(free)
+
+
+@pytest.mark.parametrize(
+    ("place", "name"), [("ops/.history", "mem_*.log"), (".trash", "bank.yaml")]
+)
+def test_a_history_or_deleted_bank_that_is_another_is_refused(
+    world: World, free: Path, settings: Settings, place: str, name: str
+) -> None:
+    memory = save(world, "Kiln 2 is hot.").memory
+    entries.pin(world.maintainer, world.bank, memory.id, pinned=True)
+    gone, _ = banks.create(world.admin, "gone")
+    banks.trash(world.admin, gone)
+    shutil.copytree(settings.DATA_DIR, free)
+    (file,) = (free / place).rglob(name)
+    whole = file.read_bytes()
+    file.write_bytes(whole.replace(b"e", b"x"))
+    with pytest.raises(errors.DataFolderRefused, match=re.escape(place.rpartition("/")[2])):
+        moves_to(world, free)
+    assert texts(world) == {"Kiln 1 is cold.", "Kiln 2 is hot."}
+    file.write_bytes(whole)
+    if place == "ops/.history":  # what another server that writes there adds
+        file.write_bytes(whole + whole)
+    moves_to(world, free)
 
 
 def test_where_the_environment_names_the_folder_it_cannot_be_set(

@@ -103,6 +103,7 @@ def test_a_good_edit_is_found_and_the_old_block_is_in_the_history(world: World) 
     ]
 
 
+@pytest.mark.wide
 def test_a_write_never_overwrites_an_edit_that_no_look_has_seen(world: World) -> None:
     saved = save(world, "Pump 1 is blue").memory
     facts(world).write_text(facts(world).read_text().replace("is blue", "is green"))

@@ -102,6 +102,7 @@ def _assert_whole(world: World) -> None:
     assert not list(Path(settings.DATA_DIR).rglob(".mc-tmp-*"))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ACTS)
 def test_death_at_any_call_leaves_all_or_nothing(world: World, name: str) -> None:
     act, count = ACTS[name]

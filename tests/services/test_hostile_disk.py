@@ -69,7 +69,7 @@ def test_a_restore_that_finds_no_folder_leaves_nothing_behind(world: World) -> N
     gone, _ = banks.create(world.admin, "gone")
     banks.trash(world.admin, gone)
     shutil.rmtree(Path(settings.DATA_DIR) / ".trash")
-    with pytest.raises(errors.BankNotFound):
+    with pytest.raises(errors.TrashNotFound):
         banks.restore(world.admin, "gone")
     banks.rename(world.admin, world.bank, "gone")
     sync.look_at_all()
@@ -189,6 +189,7 @@ def test_the_first_record_of_a_history_is_taken_back_with_its_file(world: World)
     assert not place(world, f".history/{saved.id}.log").exists()
 
 
+@pytest.mark.wide
 def test_a_write_is_the_one_that_sees_that_the_files_are_lost(world: World) -> None:
     drafts = [Draft(text=f"Valve {n} is open") for n in range(120)]
     entries.save_many(world.editor, world.bank, drafts)

@@ -1,13 +1,14 @@
 """Import of a tree of markdown files: the bytes as they came, or entries behind what is there."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 
 from banks import access, errors, queries, revisions, routers, seams, sync
-from banks.access import SYSTEM
+from banks.access import SYSTEM, Scope
 from banks.models import Bank, Change, Entry, Operation, SourceFile
 from banks.services import banks as bank_service
 from banks.services import transfer
@@ -322,12 +323,37 @@ def test_a_full_disk_leaves_no_bank_and_no_rest(tmp_path: Path) -> None:
 def test_a_person_who_may_not_create_banks_may_not_import_one(world: World, tmp_path: Path) -> None:
     top = source(tmp_path, **facts(block("m1", "Kiln 4 is hot")))
     with pytest.raises(errors.Forbidden):
-        transfer.import_folder(world.editor, top, "fresh")
-    with pytest.raises(errors.Forbidden):
         transfer.import_folder(world.editor, top, "ops")
-    with pytest.raises(errors.BankNotFound):
-        transfer.import_folder(world.stranger, top, "ops")
+    for who, name in ((world.editor, "fresh"), (world.stranger, "ops")):
+        with pytest.raises(errors.BankNotFound):  # alike: a foreign one is as an absent one
+            transfer.import_folder(who, top, name)
     assert transfer.import_folder(world.maintainer, top, "ops").added == 1
+
+
+def test_a_trial_says_that_a_name_is_taken_by_a_bank_that_cannot_be_seen(
+    world: World, tmp_path: Path
+) -> None:
+    scopes = frozenset({Scope.MEMORY_CURATE, Scope.BANKS_CREATE})
+    maker = replace(world.stranger, scopes=scopes)
+    for dry_run in (True, False):
+        top = source(tmp_path / str(dry_run), **facts(block("m1", "Kiln 4 is hot")))
+        with pytest.raises(errors.NameTaken):
+            transfer.import_folder(maker, top, "ops", dry_run=dry_run)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_data_folder_that_was_lost_is_not_made_anew(
+    world: World, tmp_path: Path, *, dry_run: bool
+) -> None:
+    top = source(tmp_path, **facts(block("m1", "Kiln 4 is hot")))
+    settings.DATA_DIR.rename(tmp_path / "elsewhere")
+    with pytest.raises(errors.StoreFault, match="Nothing was changed"):
+        transfer.import_folder(SYSTEM, top, "fresh", dry_run=dry_run)
+    assert not settings.DATA_DIR.exists()
+    settings.DATA_DIR.mkdir()  # a place where nothing is mounted
+    with pytest.raises(errors.StoreFault, match="none of the banks"):
+        transfer.import_folder(SYSTEM, top, "fresh", dry_run=dry_run)
+    assert list(settings.DATA_DIR.iterdir()) == []
 
 
 def test_secrets_of_a_hand_written_tree_stay_and_a_warning_is_no_refusal(tmp_path: Path) -> None:

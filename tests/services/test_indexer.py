@@ -5,6 +5,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -314,15 +315,36 @@ def test_the_follower_catches_up_every_bank_and_merges_segments(world: World) ->
     assert len(contents(world.bank)) == MANY_SEGMENTS + 1
 
 
-def test_a_request_merges_segments_itself_when_no_worker_does(
+def test_segments_are_merged_beside_the_request_when_no_worker_does(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(indexer, "TOO_MANY_SEGMENTS", 4)
-    for number in range(12):
+    for number in range(8):
         save(world, f"Valve {number} is new.")
         indexer.catch_up(world.bank)
+        for thread in threading.enumerate():
+            if thread.name == "index":
+                thread.join()
     assert indexer.index_of(world.bank).segment_count() <= 5
     assert_index_is_as_rebuilt(world.bank)
+
+
+def test_indexes_that_were_not_used_for_longest_give_back_their_memory(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, _ = banks.create(world.admin, "other")
+    entries.save(world.admin, other, Draft(text="A valve is here."))
+    save(world, "Valve 1 is new.")
+    recall(world.admin, other, "valve")
+    assert len(found(world, "valve")) == 1
+    first, last = indexer.index_of(other), indexer.index_of(world.bank)
+    monkeypatch.setattr(indexer, "MOST_PACKED_BYTES", last.packed_bytes())
+    assert indexer.index_of(world.bank) is last
+    assert (first.packed_bytes(), last.packed_bytes() > 0) == (0, True)
+    monkeypatch.setattr(indexer, "MOST_PACKED_BYTES", 1)
+    assert indexer.index_of(world.bank) is last
+    assert last.packed_bytes() == 0
+    assert len(found(world, "valve")) == 1
 
 
 def test_an_index_at_rest_is_settled_and_outlives_a_reboot(
@@ -396,3 +418,15 @@ def test_the_doctor_tells_an_index_that_grew_out_of_proportion(
     [size] = [check for check in doctor.checks() if check.name == "index size"]
     assert [each.code for each in size.findings] == ["index_large"]
     assert not size.required
+
+
+def test_the_doctor_tells_a_fast_search_that_finds_something_else(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(world, "Valve 1 is new.")
+    indexer.catch_up(world.bank)
+    assert all(check.ok for check in doctor.checks() if check.name == "index arrays")
+    monkeypatch.setattr("recall.index.packed.K1", 1.3)
+    [arrays] = [check for check in doctor.checks() if check.name == "index arrays"]
+    assert [each.code for each in arrays.findings] == ["index_arrays_differ"]
+    assert not arrays.required

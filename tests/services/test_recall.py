@@ -199,6 +199,7 @@ def test_every_filter_applies_before_the_limit(world: World) -> None:
 
 
 # field case A45
+@pytest.mark.wide
 def test_a_recall_costs_the_same_queries_at_every_size(world: World) -> None:
     def cost() -> int:
         # The configuration is one of them, once in a call.
@@ -216,6 +217,7 @@ def test_a_recall_costs_the_same_queries_at_every_size(world: World) -> None:
 
 
 # field case A45
+@pytest.mark.wide
 @pytest.mark.usefixtures("usual_gc")
 def test_open_files_stay_few_over_many_recalls(world: World) -> None:
     def open_files() -> int:

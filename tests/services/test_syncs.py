@@ -48,6 +48,7 @@ def _cost(act: Callable[[], object]) -> tuple[int, int]:
     return disk.count, commits
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("size", [1, 300])
 def test_a_save_is_three_syncs_and_an_edit_five(world: World, size: int) -> None:
     drafts = [Draft(text=f"Gauge {n} is nominal") for n in range(size)]

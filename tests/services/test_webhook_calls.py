@@ -17,6 +17,7 @@ from pytest_django import Settings
 from banks import errors, seams
 from banks.webhooks import address, sending, signing
 from memoryconsole import checks
+from tests.canaries import TOKEN
 from tests.receivers import Receiver, receiving, status
 
 FORBIDDEN = [
@@ -92,6 +93,32 @@ def test_what_is_no_plain_address_of_a_receiver_is_refused(url: str) -> None:
     with pytest.raises(errors.AddressRefused) as refusal:
         address.accept(url)
     assert refusal.value.details[0].loc == "url"
+
+
+def spelled(text: str, times: int = 1) -> str:
+    """Every character as %XX, and each of these again."""
+    for _ in range(times):
+        text = "".join(f"%{byte:02X}" for byte in text.encode())
+    return text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        spelled(TOKEN),
+        f"?key={spelled(TOKEN, 2)}",
+        f"?{spelled('password')}={spelled('swordfish')}",
+        f"?auth=Bearer+{TOKEN[5:30]}",
+    ],
+)
+def test_a_secret_in_an_address_is_found_however_it_is_spelled(path: str) -> None:
+    with pytest.raises(errors.AddressRefused, match="no secret"):
+        address.target(f"https://hooks.example/{path}")
+
+
+def test_other_things_in_an_address_may_be_spelled_as_one_likes() -> None:
+    path = "/a%20pump%2Fkiln?to=100%25&x=%FF+y"
+    assert address.target(f"https://hooks.example{path}").path == path
 
 
 def test_a_name_that_cannot_be_looked_up_now_is_taken_and_its_call_fails() -> None:

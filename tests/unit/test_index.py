@@ -281,6 +281,19 @@ def test_compact_merges_and_changes_no_answer(index: Index) -> None:
     assert set(ids(index, "crane", limit=30, filters=Filters(tags=("t",), since_ms=2))) == before
 
 
+def test_compact_leaves_large_segments_as_they_are(
+    index: Index, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recall.index.writing.LARGE_SEGMENT", 2)
+    [large] = generation(folder).glob("*.seg")
+    for number in range(8):
+        index.apply([doc(f"n{number}", "crane")], [], START)
+    with index.writing() as writing:
+        writing.compact()
+    assert index.segment_count() < 9
+    assert large.exists()
+
+
 def test_a_rebuild_swaps_generations_and_removes_the_old_one(index: Index, folder: Path) -> None:
     other = Index(folder)
     assert ids(other, "hot") == ["b"]
@@ -382,10 +395,24 @@ def _search_many(folder: Path, seconds: float, failures: "multiprocessing.Queue[
     index = Index(folder)
     deadline = threading.Event()
     threading.Timer(seconds, deadline.set).start()
-    while not deadline.is_set():
-        found = ids(index, "valve", limit=50)
-        if "a" not in found or len(found) != len(set(found)):
-            failures.put(repr(found))
+
+    def search() -> None:
+        ended = False
+        try:
+            while not deadline.is_set():
+                found = ids(index, "valve", limit=50)
+                if "a" not in found or len(found) != len(set(found)):
+                    failures.put(repr(found))
+            ended = True
+        finally:
+            if not ended:
+                failures.put("a search raised")
+
+    threads = [threading.Thread(target=search) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     index.close()
 
 

@@ -1,10 +1,12 @@
 """How values are written on pages."""
 
 from datetime import datetime
+from functools import cache
 
 from django import template
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
+from lucide.templatetags.lucide import lucide
 
 from banks import queries, seams
 from banks.audit import BY_HAND
@@ -12,7 +14,7 @@ from banks.queries import Memory
 from banks.revisions import Revision
 from banks.store.types import Kind
 from memoryconsole.console.procedure import Section, cut
-from memoryconsole.console.telling import LINK, UNDO
+from memoryconsole.console.telling import LINK, REDO, UNDO
 
 register = template.Library()
 
@@ -36,6 +38,14 @@ CATEGORIES = {
     "errors": "error",
     "procedure": "procedure",
 }
+
+
+@register.simple_tag
+@cache
+def icon(name: str) -> str:
+    """The drawing of this name, made once: a list shows the same few a hundred times."""
+    look = {"class": "icon", "aria_hidden": "true", "focusable": "false"}
+    return lucide(name, size=16, stroke_width=1.75, **look)
 
 
 @register.filter
@@ -150,9 +160,22 @@ def plus_one(number: int) -> int:
 
 @register.filter
 def undo(tags: str) -> str:
-    """The address of a message's Undo form; `""` when it has none."""
+    """The address of a message's Undo form, or of the one that does it again; `""` when it has
+    none."""
     kind, *parts = tags.split(" ")
-    return parts[0] if kind == UNDO else ""
+    return parts[0] if kind in (UNDO, REDO) else ""
+
+
+@register.filter
+def is_redo(tags: str) -> bool:
+    """Whether that form does again what was undone."""
+    return tags.startswith(f"{REDO} ")
+
+
+@register.filter
+def touched(tags: str) -> str:
+    """The id of the memory, or the name of the rule, that a message with an Undo form is about."""
+    return tags.split(" ")[2]
 
 
 @register.filter

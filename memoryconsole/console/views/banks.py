@@ -88,7 +88,7 @@ def settings(request: HttpRequest, bank: str) -> HttpResponse:
 def _members(
     request: HttpRequest, principal: Principal, bank: str, form: MemberForm, fault: str = ""
 ) -> HttpResponse:
-    found = members.told(principal, bank)
+    found = members.told(request, bank)
     values = {
         "told": found,
         "place": found.place,

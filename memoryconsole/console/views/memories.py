@@ -23,6 +23,7 @@ from memoryconsole.console.context import (
 from memoryconsole.console.filters import Wanted
 from memoryconsole.console.forms import NewMemoryForm
 from memoryconsole.console.pages import signed_in
+from memoryconsole.console.picks import Refused, refused
 
 LIST = "console/memories.html"
 PARTS = htmx.parts(LIST, "page", "found", "more", "pill", "drawer")
@@ -39,46 +40,54 @@ DONE = {
 @signed_in("GET")
 def index(request: HttpRequest, bank: str) -> HttpResponse:
     """The list, newest first; with words, best match first. Or the part of it that is asked for."""
-    principal, target = person(request), htmx.target(request)
+    target = htmx.target(request)
     try:
-        asked, seen = Wanted.of(request.GET), _seen(request)
+        asked, seen = Wanted.of(request.GET), _seen(request, bank)
         if target.startswith(ROW):
-            return _row(request, principal, bank, seen)
+            return _row(request, bank, seen)
         if target == "pill":
-            return _pill(request, principal, bank, seen)
+            return _pill(request, bank, seen)
         if target == "drawer":
-            values = {"place": place(principal, bank), "told": _told(principal, bank, asked.sel)}
+            values = {"place": place(request, bank), "told": _told(request, bank, asked.sel)}
             return page(request, LIST, values, parts=PARTS)
-        return _list(request, principal, bank, asked, seen)
+        return _list(request, bank, asked, seen)
     except errors.Invalid as error:
-        told = {"place": place(principal, bank), "message": error.message, "tab": "memories"}
+        told = {"place": place(request, bank), "message": error.message, "tab": "memories"}
         return page(request, "console/bad_filter.html", told, status=422, parts=BAD_PARTS)
 
 
-def _seen(request: HttpRequest) -> Wanted:
+def _seen(request: HttpRequest, bank: str) -> Wanted:
     """The list at the address that the reader sees."""
-    here = urlsplit(htmx.here(request))
-    return Wanted.of(QueryDict(here.query) if here.path == request.path else request.GET)
+    home = reverse("memories", args=[bank])
+    seen = urlsplit(safe_next(request, request.get_full_path()))
+    return Wanted.of(QueryDict(seen.query) if seen.path == home else request.GET)
 
 
 def _list(
-    request: HttpRequest, principal: Principal, bank: str, asked: Wanted, seen: Wanted
+    request: HttpRequest,
+    bank: str,
+    asked: Wanted,
+    seen: Wanted,
+    refused: Refused | None = None,
 ) -> HttpResponse:
-    """The page, what was found, or the rows that follow."""
+    """The page, what was found, or the rows that follow. `refused`: what was picked in it, and why
+    nothing was done."""
     target = htmx.target(request)
     of = target if target in ("found", "more") else "page"
     if target == "page":
         asked = seen  # the Undo of a toast knows the address of the moment when it was said
     elif target == "found" and asked.is_same_list(seen):
         asked = asked.selecting(seen.sel)  # the drawer stays
-    found = listing.listing(principal, bank, asked, of=of)
-    address = request.path + asked.query_string.removesuffix("?")
+    stays = of == "more" or asked.is_same_page(seen)
+    rows = htmx.shown(request) if stays else 0
+    found = listing.listing(request, bank, asked, seen, of=of, rows=rows)
+    address = reverse("memories", args=[bank]) + asked.query_string.removesuffix("?")
     values: dict[str, Any] = {"list": found, "place": found.place, "tab": "memories", "of": of}
     if of != "more":
-        values |= {"told": _told(principal, bank, asked.sel), "here": address}
+        values |= {"told": _told(request, bank, asked.sel), "here": address, "refused": refused}
         # Another list came by a link that knows nothing of what is typed in the box.
         values["sets_words"] = asked.q != seen.q and htmx.details(request).trigger != "filter"
-    response = page(request, LIST, values, parts=PARTS)
+    response = page(request, LIST, values, refused.status if refused else 200, parts=PARTS)
     if of == "found":
         response.headers["HX-Push-Url"] = "false" if asked == seen else address
     elif of == "page" and request.COOKIES.get(BANK_COOKIE) != bank:
@@ -86,59 +95,59 @@ def _list(
     return response
 
 
-def _told(principal: Principal, bank: str, key: str) -> telling.Told | None:
+def _told(request: HttpRequest, bank: str, key: str) -> telling.Told | None:
     """What the drawer shows; None when it is closed, or names what is not there."""
     if not key:
         return None
     try:
-        return telling.told(principal, bank, key)
+        return telling.told(request, bank, key)
     except (errors.MemoryNotFound, errors.AmbiguousId):
         return None
 
 
-def _row(request: HttpRequest, principal: Principal, bank: str, seen: Wanted) -> HttpResponse:
+def _row(request: HttpRequest, bank: str, seen: Wanted) -> HttpResponse:
     """One row, or nothing where it stood."""
-    target = htmx.target(request)
-    found = listing.alone(principal, bank, target.removeprefix(ROW), seen)
-    values = {"row": found.row, "place": found.place, "headline": found.headline}
+    target, rows = htmx.target(request), htmx.shown(request)
+    found = listing.alone(request, bank, target.removeprefix(ROW), seen, rows=rows)
+    values = {"row": found.row, "place": found.place, "alone": found}
     return page(request, LIST, values, parts={target: f"{LIST}#row"})
 
 
-def _pill(request: HttpRequest, principal: Principal, bank: str, seen: Wanted) -> HttpResponse:
+def _pill(request: HttpRequest, bank: str, seen: Wanted) -> HttpResponse:
     """How much came since the list was read. Told once, when it appears."""
-    found = listing.pill(principal, bank, request.GET.get("since", ""), seen)
-    values = {"pill": found, "is_told": "told" in request.GET, "place": place(principal, bank)}
+    found = listing.pill(person(request), bank, request.GET.get("since", ""), seen)
+    values = {"pill": found, "is_told": "told" in request.GET, "place": place(request, bank)}
     return page(request, LIST, values, parts=PARTS)
 
 
 @signed_in("POST")
 def many(request: HttpRequest, bank: str) -> HttpResponse:
-    """Pin, unpin or delete what was picked: all of it, or nothing."""
+    """Pin, unpin or delete what was picked: all of it, or nothing. A refusal shows the list with
+    what was picked in it, and says why."""
     principal, act = person(request), request.POST.get("do", "")
     opened = open_bank(principal, bank, Role.EDITOR, Scope.MEMORY_WRITE)
     if act not in DONE:
         raise errors.Invalid(f"What can be done to many: {', '.join(DONE)}.", loc="do")
-    with telling.refusals_told(request):
-        _change(request, principal, opened, act)
-    home = reverse("memories", args=[bank])
-    return SeeOther(htmx.here(request) if htmx.target(request) else safe_next(request, home))
-
-
-def _change(request: HttpRequest, principal: Principal, bank: Bank, act: str) -> None:
     pairs = [each.partition(" ") for each in request.POST.getlist("key")]
     picked = [(key, version) for key, _, version in pairs]
+    try:
+        _change(request, principal, opened, act, picked)
+    except errors.Conflict as error:
+        seen = _seen(request, bank)
+        return _list(request, bank, seen, seen, refused(opened, picked, error))
+    return SeeOther(safe_next(request, reverse("memories", args=[bank])))
+
+
+def _change(
+    request: HttpRequest, principal: Principal, bank: Bank, act: str, picked: list[tuple[str, str]]
+) -> None:
     if not picked:
         messages.error(request, "Nothing was picked, so nothing was changed.")
         return
-    try:
-        if act == "delete":
-            done = bulk.delete_many(principal, bank, picked)
-        else:
-            done = bulk.pin_many(principal, bank, picked, pinned=act == "pin")
-    except errors.BulkRefused as error:
-        told = f"Nothing was changed: {len(error.details)} of the {len(picked)} could not be."
-        messages.error(request, f"{told} {error.details[0].message} Pick again.")
-        return
+    if act == "delete":
+        done = bulk.delete_many(principal, bank, picked)
+    else:
+        done = bulk.pin_many(principal, bank, picked, pinned=act == "pin")
     deed, effect = DONE[act]
     if not done.changed:
         messages.success(request, f"All of them were {deed} already.")
@@ -165,7 +174,7 @@ def new(request: HttpRequest, bank: str) -> HttpResponse:
         if saved is not None:
             _tell_saved(request, opened, form, saved)
             return SeeOther(reverse("memory", args=[bank, saved.memory.id]))
-    values = {"form": form, "place": place(principal, bank), "tab": "memories"}
+    values = {"form": form, "place": place(request, bank), "tab": "memories"}
     return page(request, "console/new_memory.html", values, status=form.status)
 
 

@@ -28,7 +28,7 @@ def show(request: HttpRequest, bank: str, key: str) -> HttpResponse:
     shown = max(shown, SHOWN)
     target = htmx.target(request)
     above = shown - SHOWN if target == "older" else 0
-    found = telling.told(person(request), bank, key, shown=shown, above=above)
+    found = telling.told(request, bank, key, shown=shown, above=above)
     values = {"told": found, "memory": found.memory, "place": found.place, "of": target}
     return page(request, "console/memory.html", values, parts=PARTS)
 
@@ -44,7 +44,7 @@ def compare(request: HttpRequest, bank: str, key: str) -> HttpResponse:
         "memory": revisions[0].memory,
         "compared": found,
         "of": htmx.target(request),
-        "place": place(principal, bank),
+        "place": place(request, bank),
     }
     parts = htmx.parts("console/compare.html", "page", "compare")
     return page(request, "console/compare.html", values, parts=parts)
@@ -52,11 +52,15 @@ def compare(request: HttpRequest, bank: str, key: str) -> HttpResponse:
 
 @signed_in("GET", "POST")
 def edit(request: HttpRequest, bank: str, key: str) -> HttpResponse:
-    """Change fields; an edit of an older state is answered with all three texts."""
+    """Change fields; an edit of an older state is answered with all three texts. What is no longer
+    live is shown as it is now."""
     opened = _to_write(request, bank)
-    memory = queries.memory(opened, key)
+    memory, is_gone = telling.last_seen(opened, key)
     if request.method == "POST":
         return _save(request, opened, memory)
+    if is_gone or memory.invalid_at is not None:
+        telling.tell_dead(request, memory)
+        return telling.back(request, bank, memory.id)
     return _editor(request, memory, EditMemoryForm.of(memory))
 
 
@@ -91,7 +95,7 @@ def _save(request: HttpRequest, bank: Bank, memory: Memory) -> HttpResponse:
 def _editor(request: HttpRequest, memory: Memory, form: EditMemoryForm) -> HttpResponse:
     first = next((name for name in form.errors if name in form.fields), "text")
     form.fields[first].widget.attrs["autofocus"] = True
-    values = {"form": form, "memory": memory, "place": place(person(request), memory.bank)}
+    values = {"form": form, "memory": memory, "place": place(request, memory.bank)}
     parts = {f"m-{memory.id}": "components/row_edit.html"}
     return page(request, "console/edit_memory.html", values, form.status, parts=parts)
 
@@ -142,7 +146,7 @@ def _clash(
         "met": [*typed.typed.items(), ("base", typed.cleaned_data["base"])],
         "form": refused or EditMemoryForm.filled(now, typed.merged(was, now, met.merged.text)),
         "memory": now,
-        "place": place(person(request), now.bank),
+        "place": place(request, now.bank),
     }
     parts = {f"m-{now.id}": "components/row_edit.html"}
     return page(

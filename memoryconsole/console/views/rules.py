@@ -37,7 +37,7 @@ REMOVED = f"Removed. {_NEXT} without it."
 @signed_in("GET")
 def index(request: HttpRequest, bank: str) -> HttpResponse:
     """The rules in the order in which agents get them, and their budget."""
-    found = rules.listed(person(request), bank)
+    found = rules.listed(request, bank)
     values = {"list": found, "place": found.place}
     return page(request, LIST, values, parts=htmx.parts(LIST, "page"))
 
@@ -46,7 +46,7 @@ def index(request: HttpRequest, bank: str) -> HttpResponse:
 def show(request: HttpRequest, bank: str, name: str) -> HttpResponse:
     """One rule as people read it, as agents get it, and its history."""
     whole = request.GET.get("history") == "all"
-    found = rules.told(person(request), bank, name, whole=whole)
+    found = rules.told(request, bank, name, whole=whole)
     values = {"told": found, "place": found.place}
     return page(request, RULE, values, parts=htmx.parts(RULE, "page", "states"))
 
@@ -153,7 +153,7 @@ def _editor(request: HttpRequest, opened: Bank, form: RuleForm) -> HttpResponse:
         "draft": rules.draft(opened, name, form.typed),
         "action": action,
         "home": home,
-        "place": place(person(request), bank),
+        "place": place(request, bank),
     }
     parts = {"preview": "console/rule_preview.html"}
     return page(request, EDITOR, values, status=form.status, parts=parts)
@@ -180,7 +180,7 @@ def _clash(
         "form": refused or RuleForm(initial=onto | {"text": found.texts.merged.text}),
         "action": reverse(address, args=[opened.name, name] if found.version else [opened.name]),
         "theirs": reverse("rule", args=[opened.name, name]),
-        "place": place(person(request), opened.name),
+        "place": place(request, opened.name),
     }
     return page(request, CLASH, values, status=refused.status if refused else 409)
 
@@ -206,7 +206,7 @@ def compare(request: HttpRequest, bank: str, name: str) -> HttpResponse:
     values = {
         "name": name,
         "compared": rules.compared(opened, name, first, second),
-        "place": place(person(request), bank),
+        "place": place(request, bank),
     }
     return page(request, COMPARE, values, parts=htmx.parts(COMPARE, "page", "compare"))
 

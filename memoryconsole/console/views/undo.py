@@ -1,6 +1,5 @@
 """Take back one operation, whatever it was."""
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
@@ -18,6 +17,6 @@ def undo(request: HttpRequest, bank: str, uid: str) -> HttpResponse:
     principal = person(request)
     opened = open_bank(principal, bank, Role.EDITOR, Scope.MEMORY_WRITE)
     with telling.refusals_told(request):
-        service.undo(principal, opened, uid)
-        messages.success(request, "Undone.")
+        keys = service.undo(principal, opened, uid)
+        telling.tell_undone(request, opened, keys[0])
     return SeeOther(safe_next(request, reverse("memories", args=[bank])))

@@ -13,6 +13,7 @@ from django.db import connections
 
 from banks import config
 from banks.auth import make_setup_token, needs_setup
+from banks.models import Bank
 from memoryconsole import assets
 from memoryconsole.server import Server
 
@@ -76,10 +77,16 @@ def _refuse_taken(host: str, port: int) -> None:
 
 
 def _make_data_folder() -> None:
-    """A folder that was configured since is never made: its disk may just not be mounted."""
+    """Only the first start makes it: later its disk may just not be mounted."""
     folder = Path(settings.DATA_DIR)
-    if config.data_folder() == folder:
-        folder.mkdir(mode=0o750, parents=True, exist_ok=True)
+    if config.data_folder() != folder or folder.is_dir():
+        return  # one that was configured can be configured anew while we serve
+    if Bank.objects.exists():
+        raise CommandError(
+            f"The data folder {folder} is not there, and there were banks in it: mount it or put "
+            "it back, or say with MEMORYCONSOLE_DATA_DIR where it is now."
+        )
+    folder.mkdir(mode=0o750, parents=True)
 
 
 def _welcome(host: str, port: int) -> list[str]:

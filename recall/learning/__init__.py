@@ -1,0 +1,1 @@
+"""How conversations become memory: a language model proposes, checked rules decide."""

@@ -1,0 +1,109 @@
+"""What a model proposes, weighed against what was said: who said it, and how far it is believed.
+
+The model is not believed about that. Its quote has to stand in a message: in one of the user, and
+the memory may come from the user; anywhere else, and it is of low trust. A rule is no paraphrase:
+it is what the user said, word for word.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from banks.store import names
+from banks.store.types import Category, Origin, Trust
+from recall.learning.llm.replies import LONGEST, SHORTEST, Element
+from recall.learning.transcript import ASSISTANT, TOOL, USER, Said
+
+QUOTE_LEAST = 8
+"""A shorter quote proves nothing, unless it is the whole message."""
+
+_FENCED = re.compile(r"^\s*(```|~~~).*?(?:^\s*\1|\Z)", re.DOTALL | re.MULTILINE)
+_QUOTED = re.compile(r"^\s*>.*$", re.MULTILINE)
+_MARKS = " \"'`.,;:!?\u201c\u201d\u201e\u00ab\u00bb\u2018\u2019\u3002\uff01\uff1f"
+"""What may stand around a quote: quotation marks and the ends of sentences, nothing that counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """Something that may be remembered. `message` is the id of where it was said.
+
+    `rule`: the user's own words when they are a standing instruction, else "".
+    """
+
+    text: str
+    category: Category
+    origin: Origin
+    trust: Trust
+    message: str
+    rule: str = ""
+    tags: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+
+
+def judged(elements: Sequence[Element], window: Sequence[Said]) -> Iterator[Judged]:
+    """Each element with its origin, every text once. The window has one message at least."""
+    seen: set[str] = set()
+    for element in elements:
+        folded = names.normalise(element.text)
+        if folded not in seen:
+            seen.add(folded)
+            yield _judge(element, window)
+
+
+def _judge(element: Element, window: Sequence[Said]) -> Judged:
+    evidence = element.quote or element.text
+    by_role = _holding(evidence, window)
+    category = element.category
+    if by_role[USER]:
+        message = by_role[USER][0]
+        is_feedback = category is Category.FEEDBACKS
+        origin = Origin.USER_FEEDBACK if is_feedback else Origin.USER_MESSAGE
+        trust = Trust.MEDIUM
+    else:
+        found = by_role[TOOL] or by_role[ASSISTANT]
+        message = found[0] if found else window[-1]
+        origin = Origin.TOOL_RESULT if by_role[TOOL] else Origin.AGENT
+        trust = Trust.LOW
+    rule = ""
+    if category is Category.RULES:
+        rule = _rule(evidence, by_role[USER])
+        # An instruction of anybody else is no rule, only something that was said.
+        category = Category.RULES if rule else Category.FACTS
+    return Judged(
+        text=element.text,
+        category=category,
+        origin=origin,
+        trust=trust,
+        message=message.id,
+        rule=rule,
+        tags=element.tags,
+        entities=element.entities,
+    )
+
+
+def _holding(quote: str, window: Sequence[Said]) -> dict[str, list[Said]]:
+    """The messages that have these words, by who said them."""
+    found: dict[str, list[Said]] = {USER: [], ASSISTANT: [], TOOL: []}
+    for said in window:
+        if _says(said.text, quote):
+            found[said.role].append(said)
+    return found
+
+
+def _rule(quote: str, messages: Sequence[Said]) -> str:
+    """The quote as a rule, if a user said it and did not paste it; else ""."""
+    line = " ".join(quote.split())
+    fits = SHORTEST <= len(line) <= LONGEST
+    return line if fits and any(_says(_spoken(each.text), quote) for each in messages) else ""
+
+
+def _says(text: str, quote: str) -> bool:
+    folded, wanted = names.normalise(text), names.normalise(quote).strip(_MARKS)
+    if len(wanted) >= QUOTE_LEAST:
+        return wanted in folded
+    return bool(wanted) and wanted == folded.strip(_MARKS)
+
+
+def _spoken(text: str) -> str:
+    """A message without what is quoted or fenced in it: that is a document, not the user."""
+    return _QUOTED.sub("\n", _FENCED.sub("\n", text))

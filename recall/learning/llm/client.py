@@ -1,0 +1,205 @@
+"""Who answers: a server that speaks the protocol of OpenAI's chat completions, or nobody.
+
+Nothing that was asked or answered is logged or put into an error.
+"""
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from django.conf import settings
+
+from banks import config, errors, seams
+
+if TYPE_CHECKING:
+    import openai
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_NAME = "default"
+"""The name that is sent when none is configured: servers of a single model take any."""
+
+LONGEST_BYTES = 2 * 1024 * 1024
+"""An answer of more than this is no answer."""
+
+LATE = "The model did not answer in time."
+AWAY = "The model cannot be reached."
+CHECK_S = 3.0
+LONGEST_PAUSE_S = 3_600.0
+_LATER = frozenset({408, 409, 425, 429})
+"""Beside those of the server's own faults, statuses after which the same call may work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model said, and what it says that this took; 0 tokens = it does not say."""
+
+    text: str
+    tokens: int = 0
+
+
+class Model(Protocol):
+    """A language model. `name` is "" when there is none: then nothing is asked."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in records and checks."""
+
+    def complete(self, system: str, user: str, *, timeout_s: float) -> Answer:
+        """Answer once. Raises ModelUnavailable, ModelRefused, ReplyUnusable."""
+
+    def trouble(self) -> str:
+        """Why it cannot be reached now, as a sentence; "" when it can."""
+
+
+class NoModel:
+    """Nobody answers."""
+
+    name = ""
+
+    def complete(self, system: str, user: str, *, timeout_s: float) -> Answer:
+        """Raises ModelUnavailable."""
+        raise errors.ModelUnavailable("There is no model: set MEMORYCONSOLE_MODEL_BASE_URL.")
+
+    def trouble(self) -> str:
+        """That there is none."""
+        return "Not configured: nothing is learned from turns."
+
+
+_replacement: Model | None = None
+
+
+def current() -> Model:
+    """The model that the settings and the configuration name now."""
+    if _replacement is not None:
+        return _replacement
+    if not settings.MODEL_BASE_URL:
+        return NoModel()
+    name = config.current().extraction_model or DEFAULT_NAME
+    return HttpModel(settings.MODEL_BASE_URL, settings.MODEL_API_KEY, name)
+
+
+@contextmanager
+def replaced(model: Model) -> Iterator[None]:
+    """Ask this model within the block; for tests."""
+    global _replacement  # noqa: PLW0603
+    before, _replacement = _replacement, model
+    try:
+        yield
+    finally:
+        _replacement = before
+
+
+class HttpModel:
+    """Any server with OpenAI's `/chat/completions`. Tries once: the queue of jobs tries again."""
+
+    def __init__(self, base_url: str, api_key: str, name: str) -> None:
+        self.name = name
+        self._base_url = base_url
+        self._api_key = api_key
+
+    def complete(self, system: str, user: str, *, timeout_s: float) -> Answer:
+        """One call, bounded in time and bytes whatever the server does."""
+        asked: list[Any] = [
+            {"role": "system", "content": system},
+            {"role": "user", "content": user},
+        ]
+        with self._client(timeout_s) as client:
+            raw = client.chat.completions.with_raw_response.create(model=self.name, messages=asked)
+            body = raw.http_response.content
+        return said(body)
+
+    def trouble(self) -> str:
+        """What a list of its models is answered with; a server without such a list is there."""
+        try:
+            with self._client(CHECK_S) as client:
+                client.models.with_raw_response.list()
+        except errors.ModelUnavailable as error:
+            return error.message
+        except errors.ReplyUnusable:
+            return ""
+        except errors.ModelRefused as error:
+            return error.message if error.status in (401, 403) else ""
+        return ""
+
+    @contextmanager
+    def _client(self, timeout_s: float) -> Iterator["openai.OpenAI"]:
+        """A client for one call; its faults in the product's terms: may it work later, or has
+        somebody to act?"""
+        # Slow to import, and most processes never ask a model.
+        import openai  # noqa: PLC0415
+
+        from recall.learning.llm.bounded import Bound, TooLongError  # noqa: PLC0415
+
+        bound = Bound(seconds=timeout_s, most=LONGEST_BYTES)
+        hooks: dict[str, Any] = {"request": [bound.request], "response": [bound.response]}
+        try:
+            with (
+                bound,
+                openai.DefaultHttpxClient(event_hooks=hooks, follow_redirects=False) as http,
+                openai.OpenAI(
+                    base_url=self._base_url,
+                    api_key=self._api_key or "none",
+                    timeout=timeout_s,
+                    max_retries=0,
+                    http_client=http,
+                ) as client,
+            ):
+                yield client
+            if bound.is_over:
+                raise errors.ModelUnavailable(LATE)
+        except TooLongError as error:
+            raise errors.ReplyUnusable("The model's answer has no end.") from error
+        except openai.APIStatusError as error:
+            raise _refusal(error) from error
+        except openai.APIConnectionError as error:
+            is_late = bound.is_over or isinstance(error, openai.APITimeoutError)
+            raise errors.ModelUnavailable(LATE if is_late else AWAY) from error
+
+
+def _refusal(error: "openai.APIStatusError") -> errors.DomainError:
+    status = error.status_code
+    if status in _LATER or status >= 500:
+        after_s = _retry_after_s(error.response.headers.get("retry-after", ""))
+        return errors.ModelUnavailable(
+            f"The model cannot answer now (status {status}).", retry_after_s=after_s
+        )
+    return errors.ModelRefused(status)
+
+
+def _retry_after_s(value: str) -> int | None:
+    """Seconds, of a number or a date; None when it is neither."""
+    if value.isascii() and value.isdigit():
+        return int(min(float(value), LONGEST_PAUSE_S))
+    try:
+        at = parsedate_to_datetime(value)
+        at = at if at.tzinfo else at.replace(tzinfo=UTC)
+        left_s = (at - seams.now()).total_seconds()
+    except (ValueError, OverflowError):
+        return None  # no date, or numbers that are too large for one
+    return int(min(max(left_s, 0.0), LONGEST_PAUSE_S))
+
+
+def said(body: bytes) -> Answer:
+    """The text in the body of an answer. Raises ReplyUnusable when it holds none, or half of it.
+
+    A text that was cut off looks like one that ends there: what follows from it is not known.
+    """
+    try:
+        told = json.loads(body)
+        choice = told["choices"][0]
+        text = choice["message"]["content"]
+    except (ValueError, RecursionError, LookupError, TypeError) as error:
+        raise errors.ReplyUnusable("The model's answer is not a chat completion.") from error
+    if not isinstance(text, str) or not text.strip():
+        raise errors.ReplyUnusable("The model's answer is empty.")
+    if choice.get("finish_reason") == "length":
+        raise errors.ReplyUnusable("The model's answer was cut off.")
+    usage = told.get("usage")
+    tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
+    return Answer(text, tokens if isinstance(tokens, int) and tokens > 0 else 0)

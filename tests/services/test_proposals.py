@@ -1,0 +1,95 @@
+"""Lines for the rule `learned` wait for a person, who accepts, edits or rejects them."""
+
+from dataclasses import replace
+
+import pytest
+
+from banks import errors, queries
+from banks.access import Scope
+from banks.models import Bank
+from banks.services import banks, rules
+from recall.learning import proposals
+from recall.learning.proposals import Proposed
+from tests.builders import World
+
+RULE = "Always answer in bar."
+
+
+@pytest.fixture
+def waiting(world: World) -> Proposed:
+    """A proposal in the bank `ops`."""
+    assert propose(world, RULE) == 1
+    return proposals.listed(world.maintainer)[0]
+
+
+def propose(world: World, *lines: str) -> int:
+    return proposals.propose(world.bank, lines, session="chat", by=world.editor.handle)
+
+
+def learned(bank: Bank) -> str:
+    return next((each.content for each in queries.rules(bank) if each.name == "learned"), "")
+
+
+def test_an_accepted_line_is_a_bullet_of_the_rule(world: World, waiting: Proposed) -> None:
+    rules.set_rule(world.maintainer, world.bank, "learned", "Mind:\n\n* Ask first.\n\n")
+    told = proposals.accept(world.maintainer, waiting.id)
+    assert (told.state, told.decided_by) == ("accepted", world.maintainer.handle)
+    assert learned(world.bank) == f"Mind:\n\n* Ask first.\n- {RULE}\n"
+    assert proposals.listed(world.maintainer) == []
+    assert proposals.listed(world.maintainer, state="accepted") == [told]
+
+
+def test_a_line_can_be_accepted_in_other_words(world: World, waiting: Proposed) -> None:
+    secret = "sk-test-0000000000000000000000000000"
+    told = proposals.accept(world.maintainer, waiting.id, text=f"Answer\nin bar, key {secret}.")
+    assert (told.state, told.text) == ("edited", "Answer in bar, key [redacted:api-key].")
+    assert learned(world.bank) == f"- {told.text}\n"
+    assert propose(world, RULE) == 0
+
+
+def test_what_was_rejected_is_not_asked_again(world: World, waiting: Proposed) -> None:
+    told = proposals.reject(world.maintainer, waiting.id, reason=" no \n need ")
+    assert (told.state, told.reason) == ("rejected", "no need")
+    assert propose(world, "always answer  in BAR") == 0
+    assert learned(world.bank) == ""
+
+
+def test_what_the_rule_holds_or_what_waits_is_not_asked(world: World, waiting: Proposed) -> None:
+    assert propose(world, RULE, RULE.upper()) == 0
+    proposals.accept(world.maintainer, waiting.id)
+    assert propose(world, RULE) == 0
+    rules.set_rule(world.maintainer, world.bank, "learned", "")
+    assert propose(world, RULE) == 1
+
+
+def test_a_proposal_is_decided_once(world: World, waiting: Proposed) -> None:
+    proposals.reject(world.maintainer, waiting.id)
+    with pytest.raises(errors.ProposalDecided):
+        proposals.accept(world.maintainer, waiting.id)
+    assert learned(world.bank) == ""
+
+
+@pytest.mark.parametrize("text", ["ab", "x" * 501, "  ", "a\x00bc"])
+def test_words_that_are_no_line_are_refused(world: World, waiting: Proposed, text: str) -> None:
+    with pytest.raises(errors.Invalid):
+        proposals.accept(world.maintainer, waiting.id, text=text)
+    assert proposals.listed(world.maintainer) == [waiting]
+
+
+def test_only_who_maintains_the_bank_sees_and_decides(world: World, waiting: Proposed) -> None:
+    for who in (world.editor, world.stranger):
+        with pytest.raises(errors.ProposalNotFound):
+            proposals.accept(who, waiting.id)
+        assert proposals.listed(who) == []
+    token = replace(world.maintainer, token_id=1, scopes=frozenset({Scope.RULES_WRITE}))
+    for decide in (proposals.accept, proposals.reject):
+        with pytest.raises(errors.ScopeMissing):
+            decide(token, waiting.id)
+    with pytest.raises(errors.Forbidden):
+        proposals.listed(world.editor, world.bank)
+    for key in ("", "1", f"{waiting.id}0"):
+        with pytest.raises(errors.ProposalNotFound):
+            proposals.reject(world.admin, key)
+    banks.trash(world.admin, world.bank)
+    with pytest.raises(errors.ProposalNotFound):
+        proposals.accept(world.maintainer, waiting.id)
