@@ -115,6 +115,14 @@ def body(error: errors.DomainError) -> dict[str, Any]:
     return told
 
 
+_UNKNOWN = "extra_forbidden"
+_WORDS = {
+    _UNKNOWN: "This name is not known here: correct its spelling, or leave it out.",
+    "missing": "This is missing: send it.",
+}
+"""What the validating library says in words of its own."""
+
+
 def translated(error: Exception) -> errors.DomainError:
     """What the framework, the disk or the database raised, in the product's terms."""
     told: errors.DomainError
@@ -122,7 +130,9 @@ def translated(error: Exception) -> errors.DomainError:
         case errors.DomainError():
             told = error
         case NinjaValidationError():
-            told = invalid(tuple(_refused(each) for each in error.errors))
+            # A name that is not known first: it often is why another one is missing.
+            found = sorted(error.errors, key=lambda each: each["type"] != _UNKNOWN)
+            told = invalid(tuple(_refused(each) for each in found))
         case HttpError():
             told = _unreadable(error)
         case RequestDataTooBig():
@@ -146,7 +156,7 @@ def _refused(each: dict[str, Any]) -> errors.Detail:
     source, *place = each["loc"]
     if source == "body":
         place = place[1:]
-    return detail(tuple(place) or (source,), each["msg"])
+    return detail(tuple(place) or (source,), _WORDS.get(each["type"], each["msg"]))
 
 
 def _unreadable(error: HttpError) -> errors.DomainError:

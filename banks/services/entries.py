@@ -234,7 +234,8 @@ def _patch(
 ) -> Item:
     before = item.after
     cleaned = drafts.clean_patch(patch, before.category)
-    after = _patched(before, cleaned, batch.desk.now)
+    follows = cleaned.text is not None and past.summary_was_made(batch.desk.locked, before)
+    after = _patched(before, cleaned, batch.desk.now, follows=follows)
     if after == before:
         return item
     if before.pinned:
@@ -244,15 +245,13 @@ def _patch(
     return batch.change(item, saving.touched(after, batch.desk.now), act=act, reason=told)
 
 
-def _patched(entry: Block, patch: Patch, now: datetime) -> Block:
-    """The entry with the patch's fields; its summary follows the text while it came from it."""
+def _patched(entry: Block, patch: Patch, now: datetime, *, follows: bool) -> Block:
+    """The entry with the patch's fields; its summary follows a new text if it came from the old."""
     after = entry
     if patch.text is not None and patch.text != entry.text:
         if drafts.is_episode(entry.category):
             raise errors.EpisodeFixed
-        summary = entry.summary
-        if summary == names.first_sentence(entry.text):
-            summary = names.first_sentence(patch.text)
+        summary = names.first_sentence(patch.text) if follows else entry.summary
         after = replace(after, text=patch.text, summary=summary, stated=now)
     if patch.summary is not None:
         after = replace(after, summary=patch.summary or names.first_sentence(after.text))

@@ -1,7 +1,7 @@
 """Earlier states of entries and rules, out of their histories."""
 
 from banks import errors
-from banks.store import history, parse, tree
+from banks.store import history, names, parse, tree
 from banks.store.files import BankFolder
 from banks.store.types import Entry as Block
 
@@ -26,6 +26,20 @@ def last_entry(folder: BankFolder, key: str) -> Block | None:
     """The block that an entry's history saw last; None when there is none that can be read."""
     records = _newest_first(folder, tree.history_path(key))
     return parse.block(records[0].data).entry if records else None
+
+
+def summary_was_made(folder: BankFolder, block: Block) -> bool:
+    """Whether an entry's summary is the first sentence of its text, or was that of an earlier one:
+    who edits a text by hand seldom thinks of it."""
+    if block.summary == names.first_sentence(block.text):
+        return True
+    earlier = (
+        parse.block(each.data).entry for each in _newest_first(folder, tree.history_path(block.id))
+    )
+    return any(
+        each and each.summary == block.summary == names.first_sentence(each.text)
+        for each in earlier
+    )
 
 
 def rule(folder: BankFolder, name: str, version: str) -> str:

@@ -73,6 +73,9 @@ class Target:
         return shown if self.port == _PORTS[self.scheme] else f"{shown}:{self.port}"
 
 
+_PLAIN = "Plain http is refused: use https, or let the server reach the host (WEBHOOK_ALLOW)."
+
+
 class RefusedError(Exception):
     """The address must not be reached. The message says why and names no address."""
 
@@ -172,7 +175,7 @@ def checked(where: Target) -> list[str]:
         if let.has(address):
             continue
         if where.scheme != "https":
-            raise RefusedError("Plain http is refused: use https.")
+            raise RefusedError(_PLAIN)
         word = forbidden(address)
         if word:
             raise RefusedError(f"The host has an address that is refused ({word}).")
@@ -202,4 +205,4 @@ def accept(url: str) -> None:
     except (OSError, UnicodeError) as error:
         let = allowed(tuple(settings.WEBHOOK_ALLOW))
         if where.scheme != "https" and (where.host, where.port) not in let.hosts:
-            raise errors.AddressRefused("Plain http is refused: use https.") from error
+            raise errors.AddressRefused(_PLAIN) from error

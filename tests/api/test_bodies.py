@@ -16,7 +16,7 @@ FACT = b'"text": "Kiln 1 is cold."'
 @pytest.mark.parametrize(
     ("body", "word"),
     [
-        (b"", "required"),
+        (b"", "missing"),
         (b"[]", "object"),
         (b'"text"', "object"),
         (b"{", "not JSON"),

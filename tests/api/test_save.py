@@ -36,6 +36,17 @@ def test_fields_without_value_are_left_out_and_source_is_null(editor: Api) -> No
     ]
 
 
+def test_a_misspelt_field_is_named_before_the_one_that_is_missing(editor: Api) -> None:
+    told = editor.refused(
+        422, "invalid", "POST", "/memories", {"bank": "ops", "txt": "Pump 3 hums."}
+    )
+    assert told["message"].startswith("txt: This name is not known here: correct its spelling")
+    assert {each["loc"]: each["message"] for each in told["errors"]} == {
+        "txt": "This name is not known here: correct its spelling, or leave it out.",
+        "text": "This is missing: send it.",
+    }
+
+
 def test_a_known_text_reinforces(editor: Api) -> None:
     body = {"bank": "ops", "text": "Pump 3 hums at 50 Hz."}
     first = editor.ok("POST", "/memories", body)

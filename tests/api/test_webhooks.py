@@ -43,11 +43,11 @@ def test_a_webhook_is_made_shown_changed_and_deleted(maintainer: Api) -> None:
 @pytest.mark.parametrize(
     ("body", "code", "loc", "said"),
     [
-        (HOOK | {"filter": {"bnks": ["ops"]}}, "invalid", "filter.bnks", "Extra"),
+        (HOOK | {"filter": {"bnks": ["ops"]}}, "invalid", "filter.bnks", "not known"),
         (HOOK | {"filter": {"types": ["burnt"]}}, "invalid", "filter.types", "'burnt'"),
         (HOOK | {"url": "http://127.0.0.1/"}, "address_refused", "url", "https"),
         (HOOK | {"url": "https://10.0.0.8/"}, "address_refused", "url", "private"),
-        ({}, "invalid", "url", "required"),
+        ({}, "invalid", "url", "missing"),
     ],
 )
 def test_what_is_wrong_is_named(

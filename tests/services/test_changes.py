@@ -9,7 +9,9 @@ from banks.queries import Memory
 from banks.services import entries
 from banks.services.drafts import Patch
 from banks.services.entries import Expected
+from tests import byhand
 from tests.builders import World, agent, save
+from tests.services.test_hand_edits import facts
 
 
 def now(world: World, key: str) -> Memory:
@@ -24,6 +26,16 @@ def test_update_changes_the_text_in_place_and_the_summary_follows(world: World) 
     assert (after.id, after.revision, after.path) == (first.id, 1, first.path)
     assert after.stated_at == after.updated_at
     assert now(world, first.id) == after
+
+
+def test_a_summary_that_a_hand_edit_left_behind_follows_the_next_change(world: World) -> None:
+    key = save(world, "Valve 7 opens at 3 bar").memory.id
+    entries.update(world.editor, world.bank, key, Patch(text="Valve 7 opens at 4 bar"))
+    by_hand = facts(world).read_text().replace("\n\nValve 7 opens at 4", "\n\nValve 7 opens at 5")
+    byhand.write(byhand.FACTS, by_hand)
+    assert now(world, key).summary == "Valve 7 opens at 4 bar"  # the file says so
+    after = entries.update(world.editor, world.bank, key, Patch(text="Valve 7 opens at 6 bar"))
+    assert after.summary == "Valve 7 opens at 6 bar"
 
 
 def test_update_keeps_a_summary_that_somebody_wrote(world: World) -> None:
