@@ -122,7 +122,12 @@ class StrictJson(Parser):
         try:
             if match is not None and match.url_name in TOLERANT:
                 return bodies.tolerant(request.body)
-            value = json.loads(request.body.decode(), parse_constant=_refuse, parse_float=_finite)
+            value = json.loads(
+                request.body.decode(),
+                parse_constant=_refuse,
+                parse_float=_finite,
+                object_pairs_hook=_each_once,
+            )
         except (ValueError, RecursionError) as error:
             raise errors.Invalid("The body is not JSON in UTF-8.", loc="body") from error
         _check(value)
@@ -138,6 +143,14 @@ def _finite(digits: str) -> float:
     if not math.isfinite(value):
         raise ValueError("too large")
     return value
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        # Which one counts is not said anywhere, so readers differ.
+        raise errors.Invalid("The body names a field twice.", loc="body")
+    return found
 
 
 def _check(value: object) -> None:

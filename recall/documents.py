@@ -1,19 +1,20 @@
 """From rows to documents of the index: a memory's own words, and those of its neighbours.
 
 Neighbours are the two nearest live memories before and after it in its session, in the order of
-the blocks (path, position): whole sessions share one instant, so that times give no order. Without a
-session there are none.
+the blocks (path, position): whole sessions share one instant, so that times give no order. Without
+a session there are none.
 """
 
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from banks import links, queries
 from banks.models import Bank, Entry
 from recall.engine.analysis import Analyzer
-from recall.engine.query import document_terms
+from recall.engine.query import day_terms, document_terms
 from recall.index import Doc
 
 REACH = 2
@@ -137,12 +138,33 @@ def _of(bank: Bank, keys: list[str], order: Order, analyzer: Analyzer) -> Iterat
     beside = {key: order.neighbours(key) for key in rows}
     wanted = {other for around in beside.values() for other in around}
     texts = {key: rows[key].text for key in wanted & rows.keys()}
-    for part in links.chunks(wanted - texts.keys()):
-        others = Entry.objects.filter(bank=bank, entry_id__in=part)
-        texts |= dict(others.values_list("entry_id", "text"))
+    texts |= _texts(bank, wanted - texts.keys())
     terms = {key: analyzer.terms(text) for key, text in texts.items()}
     for key, row in rows.items():
         yield _document(row, {other: terms.get(other, []) for other in beside[key]}, analyzer)
+
+
+def _texts(bank: Bank, keys: Iterable[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for part in links.chunks(keys):
+        rows = Entry.objects.filter(bank=bank, entry_id__in=part)
+        found |= dict(rows.values_list("entry_id", "text"))
+    return found
+
+
+def parts(bank: Bank, row: Entry, analyzer: Analyzer) -> dict[str, set[str]]:
+    """The terms of one document by where they come from, for who asks why it was found."""
+    beside = _order_around(bank, [row.entry_id]).neighbours(row.entry_id)
+    said = {
+        "text": [row.text],
+        "title": [row.title],
+        "summary": [row.summary],
+        "tags": row.tags,
+        "entities": row.entities,
+        "session": _texts(bank, beside).values(),
+    }
+    found = {name: {*chain(*map(analyzer.terms, texts))} for name, texts in said.items()}
+    return found | {"day": set(day_terms(row.created_at.date(), analyzer))}
 
 
 def _document(row: Entry, neighbours: Mapping[str, Sequence[str]], analyzer: Analyzer) -> Doc:

@@ -25,7 +25,7 @@ from banks.schemas.common import (
     optional,
     tag_filter,
 )
-from banks.schemas.memories import BankParams, MemoryOut
+from banks.schemas.memories import MemoryOut
 from recall.engine import injection
 from recall.learning.turns import Ended
 from recall.services import LIMIT_MOST, Continued, Preview, Step
@@ -35,7 +35,7 @@ UNREADABLE = -1
 """The step of a turn when what was sent is no number of one."""
 
 
-class RecallIn(Body):
+class QueryIn(Body):
     """What to look for, and among which memories. Filters apply before the limit."""
 
     bank: BankField = None
@@ -43,7 +43,6 @@ class RecallIn(Body):
     limit: int | None = Field(
         default=None, ge=0, le=LIMIT_MOST, description="Left out: the recall_limit of the bank."
     )
-    mode: Literal["hybrid", "lexical", "semantic"] = "hybrid"
     include_superseded: bool = False
     kind: KindField | None = None
     category: CategoryField | None = None
@@ -67,6 +66,18 @@ class RecallIn(Body):
         )
 
 
+class RecallIn(QueryIn):
+    """The same, and by what to look."""
+
+    mode: Literal["hybrid", "lexical", "semantic"] = "hybrid"
+
+
+class ExplainIn(QueryIn):
+    """The same, and the memory to explain."""
+
+    id: str = Field(description="Its id, former id or fingerprint.")
+
+
 class HitOut(Answer):
     """A memory with its score; the signals add up to it."""
 
@@ -87,6 +98,24 @@ class RecallOut(Answer):
 
     bank: str
     memories: list[HitOut]
+    retrieval: str
+    index: IndexOut
+
+
+class ExplainOut(Answer):
+    """One memory and one query."""
+
+    bank: str
+    id: str
+    is_hit: bool = Field(description="Whether a recall gives it.")
+    reasons: list[str] = Field(description="Why it is no hit; empty for a hit.")
+    rank: int | SkipJsonSchema[None] = optional("From 1, among all candidates, when it is one.")
+    limit: int = Field(description="Hits that the recall gives at most.")
+    score: float | SkipJsonSchema[None] = optional("When it is a candidate.")
+    signals: dict[str, float] | SkipJsonSchema[None] = optional("They add up to the score.")
+    terms: dict[str, list[str]] = Field(description="Each one, and the parts of it that hold it.")
+    named: list[str] = Field(description="Known entities that the query names.")
+    asks_for: list[str] = Field(description="newest, time: what lifts some memories.")
     retrieval: str
     index: IndexOut
 
@@ -316,50 +345,3 @@ class ExtractOut(Answer):
     left: int = Field(description="Pinned, dead or unusable: left as they are.")
     rules: int = Field(description="Lines that the rule `learned` was given.")
     proposed: int = Field(description="Lines that wait for a person.")
-
-
-class ProposalParams(BankParams):
-    """Which proposals."""
-
-    state: Literal["waiting", "accepted", "edited", "rejected"] = "waiting"
-
-
-class ProposalOut(Answer):
-    """A line for a rule, in the words of a user, and what was decided about it."""
-
-    id: str
-    bank: str
-    kind: str
-    rule: str
-    text: str
-    state: str
-    session_id: str | SkipJsonSchema[None] = optional("Where it was said.")
-    proposed_by: str
-    proposed_at: int
-    decided_by: str | SkipJsonSchema[None] = optional("Who accepted or rejected it.")
-    decided_at: int | SkipJsonSchema[None] = optional("When.")
-    reason: str | SkipJsonSchema[None] = optional("Why it was rejected.")
-
-
-class ProposalsOut(Answer):
-    """Proposals, oldest first, at most 200."""
-
-    proposals: list[ProposalOut]
-
-
-class ProposalChangedOut(Answer):
-    """A proposal as it is now."""
-
-    proposal: ProposalOut
-
-
-class AcceptIn(Body):
-    """In which words; left out: in those of the proposal."""
-
-    text: str | None = Field(default=None, max_length=QUERY_LENGTH)
-
-
-class RejectIn(Body):
-    """Why, for the record."""
-
-    reason: str | None = Field(default=None, max_length=QUERY_LENGTH)

@@ -30,6 +30,12 @@ def bank_named(request: Request, name: str | None, session_id: str | None = None
     return sessions.bank_of(request.auth, session)
 
 
+def as_addressed(addressed: str, said: str | None, *, loc: str = "id") -> None:
+    """Raise Invalid for a body that names something else than the address of the call."""
+    if said is not None and said != addressed:
+        raise errors.Invalid("The address of the call names another one.", loc=loc)
+
+
 def session_named(request: HttpRequest) -> str | None:
     """The calling session, when the headers of a call name one."""
     return request.headers.get(SESSION_HEADER) or None

@@ -7,7 +7,7 @@ from ninja import Query, Router
 
 from banks import errors, queries, revisions
 from banks.access import Role, Scope, require
-from banks.api import KEYED, Request, bank_named, idempotency
+from banks.api import KEYED, Request, as_addressed, bank_named, idempotency
 from banks.queries import Memory, Page
 from banks.schemas.common import answers
 from banks.schemas.memories import (
@@ -90,6 +90,7 @@ def get_memory(request: Request, id: str, params: Query[BankParams]) -> One:
 @router.patch("/memories/{id}", response=answers(OneOut), openapi_extra=KEYED)
 def update_memory(request: Request, id: str, body: PatchIn) -> One:
     """Change fields of a live memory in place; its earlier state goes to its history."""
+    as_addressed(id, body.id)
     bank = opening.to_write(
         request.auth, bank_named(request, body.bank), Role.EDITOR, Scope.MEMORY_WRITE
     )
@@ -119,6 +120,7 @@ def delete_memory(request: Request, id: str, params: Query[GuardedParams]) -> On
 @router.post("/memories/{id}/pin", response=answers(OneOut), openapi_extra=KEYED)
 def pin_memory(request: Request, id: str, body: PinIn) -> One:
     """Pin or unpin a live memory. No automatic path touches a pinned one."""
+    as_addressed(id, body.id)
     bank = opening.to_write(
         request.auth, bank_named(request, body.bank), Role.EDITOR, Scope.MEMORY_WRITE
     )
@@ -136,6 +138,7 @@ def pin_memory(request: Request, id: str, body: PinIn) -> One:
 @router.post("/memories/{id}/supersede", response=answers(SupersededOut), openapi_extra=KEYED)
 def supersede_memory(request: Request, id: str, body: SupersedeIn) -> Superseded:
     """Retire a memory in favour of another one, which stays linked to it."""
+    as_addressed(id, body.id)
     bank = opening.to_write(
         request.auth, bank_named(request, body.bank), Role.EDITOR, Scope.MEMORY_WRITE
     )
@@ -155,6 +158,7 @@ def supersede_memory(request: Request, id: str, body: SupersedeIn) -> Superseded
 def restore_memory(request: Request, id: str, body: GuardedIn | None = None) -> One:
     """Bring a deleted or superseded memory back."""
     asked = body or GuardedIn()
+    as_addressed(id, asked.id)
     bank = opening.to_write(
         request.auth, bank_named(request, asked.bank), Role.EDITOR, Scope.MEMORY_WRITE
     )

@@ -6,7 +6,7 @@ from ninja import Query, Router
 
 from banks import queries
 from banks.access import Role, Scope
-from banks.api import KEYED, Request, bank_named, idempotency
+from banks.api import KEYED, Request, as_addressed, bank_named, idempotency
 from banks.schemas.common import answers
 from banks.schemas.memories import BankParams
 from banks.schemas.rules import RuleIn, RuleSetOut, RulesOut
@@ -28,9 +28,10 @@ def set_rule(request: Request, name: str, body: RuleIn) -> dict[str, bool]:
     """Create or replace one rule; blank content removes it. A missing bank is made if the caller
     may create banks.
     """
-    bank = opening.to_save(
-        request.auth, bank_named(request, body.bank), Role.MAINTAINER, Scope.RULES_WRITE
-    )
+    as_addressed(name, body.name, loc="name")
+    # Only a rule that is written makes a bank: there is nothing to remove in a new one.
+    find = opening.to_save if body.content.strip() else opening.to_write
+    bank = find(request.auth, bank_named(request, body.bank), Role.MAINTAINER, Scope.RULES_WRITE)
     exists = rules.set_rule(
         request.auth,
         bank,

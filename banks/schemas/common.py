@@ -6,8 +6,16 @@ of an answer; only `source` is null, as agents know it.
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    ValidationError,
+    model_validator,
+)
 from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import CoreSchema
 
 from banks import errors
 from banks.operations import store_errors
@@ -30,9 +38,38 @@ def optional(description: str) -> Any:
 
 
 class Body(BaseModel):
-    """A JSON body: nothing unknown, nothing converted."""
+    """A JSON body: nothing unknown, nothing converted; null for a field that may be left out is
+    the same as leaving it out."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        fields = cls.model_fields
+        return {
+            name: each
+            for name, each in value.items()
+            if each is not None or name not in fields or fields[name].is_required()
+        }
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        schema = handler(core)
+        told = handler.resolve_ref_schema(schema)
+        for name, field in told.get("properties", {}).items():
+            if name not in told.get("required", ()) and _NULL not in field.get("anyOf", ()):
+                words = {key: field.pop(key) for key in _WORDS if key in field}
+                told["properties"][name] = {"anyOf": [field, _NULL]} | words
+        return schema
+
+
+_NULL = {"type": "null"}
+_WORDS = ("title", "description", "default")
 
 
 class Params(BaseModel):
@@ -59,6 +96,9 @@ OriginField = Annotated[Origin, Field(strict=False)]
 TrustField = Annotated[Trust, Field(strict=False)]
 Revision = Annotated[
     int | None, Field(ge=0, description="Answer 409 unless this is the current revision.")
+]
+Addressed = Annotated[
+    str | None, Field(description="What the address says; said twice it has to be the same.")
 ]
 Version = Annotated[
     str | None, Field(max_length=64, description="Answer 409 unless this is the current version.")

@@ -9,6 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 from banks import errors
 from banks.queries import LIST_LIMIT, LIST_MOST, Filters, from_milliseconds
 from banks.schemas.common import (
+    Addressed,
     Answer,
     BankField,
     Body,
@@ -193,6 +194,7 @@ def item_result(result: Saved | errors.DomainError) -> dict[str, Any]:
 class GuardedIn(Body):
     """A change that may be tied to the state that the caller saw."""
 
+    id: Addressed = None
     bank: BankField = None
     if_revision: Revision = None
     if_version: Version = None

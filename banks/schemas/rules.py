@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from banks.schemas.common import Answer, BankField, Body, Version
+from banks.schemas.common import Addressed, Answer, BankField, Body, Version
 
 
 class RuleOut(Answer):
@@ -24,6 +24,7 @@ class RulesOut(Answer):
 class RuleIn(Body):
     """A rule's whole content; blank content removes it."""
 
+    name: Addressed = None
     bank: BankField = None
     content: str
     if_version: Version = Field(default=None, description='The version you saw; "" = none.')

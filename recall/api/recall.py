@@ -4,13 +4,22 @@ from typing import Any
 
 from ninja import Router
 
+from banks import errors
 from banks.access import Scope
 from banks.api import Request, bank_named
 from banks.schemas.common import answers
 from banks.services import opening
 from recall import services
-from recall.schemas import PreviewIn, PreviewOut, RecallIn, RecallOut, preview_answer
-from recall.services import Recalled
+from recall.schemas import (
+    ExplainIn,
+    ExplainOut,
+    PreviewIn,
+    PreviewOut,
+    RecallIn,
+    RecallOut,
+    preview_answer,
+)
+from recall.services import Explained, Recalled
 
 router = Router(tags=["recall"])
 
@@ -28,6 +37,18 @@ def recall(request: Request, body: RecallIn) -> Recalled | dict[str, Any]:
         request.auth, bank, body.query, limit=body.limit, filters=filters, mode=body.mode,
         include_superseded=body.include_superseded,
     )  # fmt: skip
+
+
+@router.post("/recall/explain", response=answers(ExplainOut))
+def explain_recall(request: Request, body: ExplainIn) -> Explained:
+    """Why a memory stands where it does in the answer to a query, or is not in it."""
+    bank = opening.to_read(request.auth, bank_named(request, body.bank), Scope.MEMORY_READ)
+    filters = body.filters()
+    if bank is None:
+        raise errors.MemoryNotFound
+    return services.explain(
+        request.auth, bank, body.query, body.id, limit=body.limit, filters=filters
+    )
 
 
 @router.post("/preview", response=answers(PreviewOut))

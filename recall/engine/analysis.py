@@ -4,7 +4,6 @@ Nothing here knows the index: the stemmer and the stop words of a language are p
 """
 
 import re
-import sys
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -21,6 +20,9 @@ _PUNCTUATION = str.maketrans(
         "\u2010": "-",
         "\u2011": "-",
         "\u2212": "-",
+        # Turkish has two of this letter; folding the case keeps a dot that nobody types.
+        "\u0130": "I",
+        "\u0131": "i",
         # Invisible inside a word: what a person types does not hold them.
         "\u00ad": None,
         "\u200b": None,
@@ -168,21 +170,3 @@ def _clusters(word: str) -> list[str]:
         else:
             clusters.append(character)
     return clusters
-
-
-_ENGLISH = """
-a about above after again against all also am an and any are aren't as at be because been before
-being below between both but by can can't cannot could couldn't did didn't do does doesn't doing
-don't down during each either else ever few for from further had hadn't has hasn't have haven't
-having he he'd he'll her here hers herself him himself his how however i i'd i'll i'm i've if in
-into is isn't it its itself just let's like many me might more most much must mustn't my myself
-neither no nor not of off on once only or other ought our ours ourselves out over own per please
-same shall shan't she she'd she'll should shouldn't since so some such than that that'd that'll
-the their theirs them themselves then there these they they'd they'll they're they've this those
-though through to too under until up upon us very via was wasn't we we'd we'll we're we've were
-weren't what whatever when where which while who who'd who'll whom whose why will with within
-without won't would wouldn't yet you you'd you'll you're you've your yours yourself yourselves
-"""
-
-ENGLISH_STOP_WORDS: frozenset[str] = frozenset(map(sys.intern, _ENGLISH.split()))
-"""English grammar words. "may" is a month and "will" rarely a name: the first stays a term."""

@@ -48,6 +48,8 @@ _FIRST_PERSON = frozenset(("i", "i'm", "i've", "i'd", "i'll", "me", "my", "mine"
 _NEWEST = frozenset(("latest", "newest", "current", "currently", "now", "nowadays", "today"))
 _SPOKEN = re.compile(r"\S+")
 _EDGES = "\"'`.,;:!?()[]{}<>*\u3001\u3002\u300c\u300d\u00ab\u00bb\u201c\u201d\u2026"
+_SENTENCE = re.compile(r"\S.*?(?:(?<=[.!?])(?=\s)|(?<=[\u3002\uff01\uff1f])|$)", re.MULTILINE)
+_QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 _MAX_LABEL_WORDS = 4
 _MAX_SPOKEN_WORDS = 256
 _ABOUT_USER = re.compile(r"\W*(?:the\s+)?user(?:'s)?\b", re.IGNORECASE)
@@ -74,13 +76,13 @@ def document_terms(
     title: str = "",
     summary: str = "",
     day: date | None = None,
-    neighbours: Sequence[str] = (),
+    neighbours: Iterable[Sequence[str]] = (),
     labels: Iterable[str] = (),
 ) -> Mapping[str, int]:
     """Weighted term frequencies of one memory (recipe A).
 
-    `neighbours` are the texts of the memory before and after it in its session; `labels` its
-    tags and entities. Words of the summary that the text has too count once: a summary is
+    `neighbours` are the terms of the memories around it in its session; `labels` its tags and
+    entities. Words of the summary that the text has too count once: a summary is
     nearly always a piece of the text.
     """
     own = Counter(analyzer.terms(text))
@@ -88,12 +90,18 @@ def document_terms(
     own.update(set(analyzer.terms(summary)) - own.keys())
     weighted: Counter[str] = Counter({term: TEXT_WEIGHT * count for term, count in own.items()})
     for neighbour in neighbours:
-        _add(weighted, analyzer.terms(neighbour), NEIGHBOUR_WEIGHT)
+        _add(weighted, neighbour, NEIGHBOUR_WEIGHT)
     if day is not None:
-        _add(weighted, [*analyzer.terms(_date_words(day)), day.isoformat()], DATE_WEIGHT)
+        _add(weighted, day_terms(day, analyzer), DATE_WEIGHT)
     missing = {term for label in labels for term in analyzer.terms(label)} - weighted.keys()
     _add(weighted, missing, LABEL_WEIGHT)
     return dict(weighted)
+
+
+def day_terms(day: date, analyzer: Analyzer) -> list[str]:
+    """What a memory of that day is found by: its words and its ISO date."""
+    words = f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
+    return [*analyzer.terms(words), day.isoformat()]
 
 
 def named_entities(
@@ -135,6 +143,16 @@ def subjects(text: str, entities: Iterable[str]) -> frozenset[str]:
     return frozenset(about)
 
 
+def asking(text: str) -> float:
+    """Which share of a memory is questions, 0..1; of a long one the beginning counts."""
+    beginning = text[:MAX_QUERY_CHARS]
+    if not any(mark in beginning for mark in _QUESTION_MARKS):
+        return 0.0
+    sentences = _SENTENCE.findall(beginning)
+    asked = sum(len(each) for each in sentences if each.endswith(_QUESTION_MARKS))
+    return asked / sum(map(len, sentences))
+
+
 def asks_for_newest(text: str) -> bool:
     """Whether the question itself asks for the newest state of things."""
     return not _NEWEST.isdisjoint(_spoken(text))
@@ -150,10 +168,6 @@ def _spoken(text: str) -> list[str]:
         if len(words) == _MAX_SPOKEN_WORDS:
             break
     return words
-
-
-def _date_words(day: date) -> str:
-    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
 def _add(weighted: Counter[str], terms: Iterable[str], weight: int) -> None:

@@ -5,9 +5,9 @@ points of recall (spec: recall, Quality), so every signal but the text is a shar
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 K1 = 1.2
 """BM25 term saturation, no unit (recipe A, tuned on LoCoMo conversations 1-5)."""
@@ -28,7 +28,17 @@ RECENCY_SHARE = 0.05
 """Largest share of the top text score for being stated just now."""
 
 NEWEST_SHARE = 0.2
-"""The same where the question asks for the newest ("latest", "now")."""
+"""The same where the question asks for the newest ("latest", "now"). Ages then count from the
+newest good match: what was said last a year ago is the newest all the same."""
+
+ASKING_LOSS = 0.3
+"""What the words of questions lose: who asks the same thing knows the answer no better."""
+
+TIME_SHARE = 0.2
+"""Share for a memory that tells a time where the question asks for one ("when did")."""
+
+GOOD_MATCH = 0.5
+"""Share of the top text score from which a memory counts when the newest is asked for."""
 
 PIN_SHARE = 0.03
 """Share of the top text score for a pinned memory: breaks near ties, buries nothing."""
@@ -42,7 +52,9 @@ _SECONDS_A_DAY = 86_400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """What ranking needs to know of one memory. `text_score` is its BM25 score, >= 0."""
+    """What ranking needs to know of one memory. `text_score` is its BM25 score, >= 0, `asking` the
+    share of its text that is questions, 0..1.
+    """
 
     id: str
     text_score: float
@@ -50,11 +62,16 @@ class Candidate:
     subjects: frozenset[str] = frozenset()
     corroboration: int = 0
     pinned: bool = False
+    tells_time: bool = False
+    asking: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signals:
-    """What a score is made of; the six add up to it. Same unit as the text score."""
+    """What a score is made of; the six add up to it. Same unit as the text score.
+
+    `text` is the BM25 score less what questions lose, with the share for telling a time.
+    """
 
     text: float
     entity: float = 0.0
@@ -108,22 +125,24 @@ def rank(
     now: datetime,
     half_life_days: float,
     newest: bool = False,
+    time: bool = False,
 ) -> tuple[Ranked, ...]:
     """All candidates, best first: score desc, `stated_at` desc, id. The order is total.
 
     `named` are the known entities of the query: a memory about one of them is lifted only when
-    it is the only one. `newest` says that the question asks for the newest state. Ids must be
-    unique. Raises ValueError when `half_life_days` <= 0.
+    it is the only one. `newest` says that the question asks for the newest state, `time` that it
+    asks for a time. Ids must be unique. Raises ValueError when `half_life_days` <= 0.
     """
     pool = list(candidates)
     top = max((candidate.text_score for candidate in pool), default=0.0)
     subject = named[0] if len(named) == 1 else None
-    share = NEWEST_SHARE if newest else RECENCY_SHARE
+    share, fresh = (NEWEST_SHARE, _newest_good(pool, top)) if newest else (RECENCY_SHARE, now)
     scored = []
     for candidate in pool:
-        age_days = (now - candidate.stated_at).total_seconds() / _SECONDS_A_DAY
+        age_days = (fresh - candidate.stated_at).total_seconds() / _SECONDS_A_DAY
+        text = candidate.text_score * (1.0 - ASKING_LOSS * candidate.asking)
         signals = Signals(
-            text=candidate.text_score,
+            text=text + (TIME_SHARE * top if time and candidate.tells_time else 0.0),
             entity=SUBJECT_SHARE * top if subject in candidate.subjects else 0.0,
             corroboration=CORROBORATION_SHARE * top * corroboration(candidate.corroboration),
             recency=share * top * recency(age_days, half_life_days=half_life_days),
@@ -133,3 +152,9 @@ def rank(
         scored.append((-signals.total, -stated, candidate.id, signals))
     scored.sort(key=lambda row: row[:3])
     return tuple(Ranked(id_, -negative, signals) for negative, _, id_, signals in scored)
+
+
+def _newest_good(pool: Sequence[Candidate], top: float) -> datetime:
+    """When the newest of the good matches was stated; for an empty pool any time does."""
+    good = (each.stated_at for each in pool if each.text_score >= GOOD_MATCH * top)
+    return max(good, default=datetime.min.replace(tzinfo=UTC))

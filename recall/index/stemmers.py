@@ -1,5 +1,6 @@
 """The analyzer of a language, from the stemmers and stop words that come with Whoosh."""
 
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from whoosh.lang import (
@@ -10,7 +11,8 @@ from whoosh.lang import (
     two_letter_code,
 )
 
-from recall.engine.analysis import ENGLISH_STOP_WORDS, Analyzer
+from recall.engine.analysis import Analyzer
+from recall.engine.english import IRREGULAR, STOP_WORDS
 
 _CACHED_WORDS = 65_536
 
@@ -42,12 +44,18 @@ def analyzer(language: str = "en") -> Analyzer:
         stem = stemmer_for_language(code)
     except NoStemmer:
         return Analyzer(code, stop_words=stop_words)
+    if code == "en":
+        stem = _knowing(IRREGULAR, stem)
     return Analyzer(code, lru_cache(maxsize=_CACHED_WORDS)(stem), stop_words)
+
+
+def _knowing(irregular: Mapping[str, str], stem: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda word: stem(irregular.get(word, word))
 
 
 def _stop_words(code: str) -> frozenset[str]:
     if code == "en":
-        return ENGLISH_STOP_WORDS
+        return STOP_WORDS
     try:
         return frozenset(stopwords_for_language(code))
     except NoStopWords:

@@ -2,6 +2,7 @@
 
 from recall.engine.packing import LEARNED, Fit, PackedRule, PackedRules, rule_size
 from recall.indexer import IndexState
+from recall.services.explaining import Explained, explain
 from recall.services.hooks import Annotations, Continued, Step, pre_generate
 from recall.services.injecting import (
     Given,
@@ -14,12 +15,14 @@ from recall.services.injecting import (
 )
 from recall.services.limits import LIMIT_MOST
 from recall.services.recalling import Hit, Mode, Recalled, recall
+from recall.services.similarity import Similar, similar
 
 __all__ = [
     "LEARNED",
     "LIMIT_MOST",
     "Annotations",
     "Continued",
+    "Explained",
     "Fit",
     "Given",
     "Hit",
@@ -31,11 +34,14 @@ __all__ = [
     "Preview",
     "Recalled",
     "Section",
+    "Similar",
     "Step",
+    "explain",
     "nothing",
     "pre_generate",
     "preview",
     "recall",
     "rule_size",
     "rules_budget",
+    "similar",
 ]

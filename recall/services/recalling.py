@@ -16,7 +16,8 @@ from banks.access import Principal, Scope, require
 from banks.models import Bank, Entry
 from banks.queries import Memory
 from recall import indexer
-from recall.engine.query import asks_for_newest, named_entities, query_terms, subjects
+from recall.engine.english import asks_for_time, tells_time
+from recall.engine.query import asking, asks_for_newest, named_entities, query_terms, subjects
 from recall.engine.scoring import Candidate, Ranked, Signals, pool_size, rank
 from recall.index import Filters as IndexFilters
 from recall.index import IndexUnavailable
@@ -92,31 +93,73 @@ def found(
     include_superseded: bool = False,
 ) -> Recalled:
     """The same for a caller whose scope was looked at already. Raises Invalid (limit)."""
+    ranking = ranked(
+        bank,
+        query,
+        limit=limit,
+        filters=filters,
+        mode=mode,
+        include_superseded=include_superseded,
+    )
+    rows = {row.entry_id: row for row, _ in ranking.pool.found}
+    best = ranking.order[: ranking.limit]
+    memories = queries.memories(bank, [rows[each.id] for each in best])
+    hits = [
+        Hit(memory, each.score, asdict(each.signals))
+        for memory, each in zip(memories, best, strict=True)
+    ]
+    return Recalled(bank.name, hits, ranking.retrieval, ranking.index)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Rows that fit, each with the score of its text, and the entities that the query names."""
+
+    found: Sequence[tuple[Entry, float]] = ()
+    named: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """All candidates for a query in their order; the first `limit` are the hits."""
+
+    terms: tuple[str, ...]
+    wanted: queries.Filters
+    limit: int
+    retrieval: str
+    index: IndexState
+    pool: Pool = Pool()
+    order: Sequence[Ranked] = ()
+
+
+def ranked(
+    bank: Bank,
+    query: str,
+    *,
+    limit: int | None = None,
+    filters: queries.Filters | None = None,
+    mode: Mode = "hybrid",
+    include_superseded: bool = False,
+) -> Ranking:
+    """What `found` cuts its hits from. Raises Invalid (limit)."""
     limit = limits.of(bank).recall_limit if limit is None else limit
     if not 0 <= limit <= LIMIT_MOST:
         raise errors.Invalid(f"Use 0 to {LIMIT_MOST}.", loc="limit")
     wanted = replace(filters or queries.Filters(), text="")
     wanted = replace(wanted, include_superseded=wanted.include_superseded or include_superseded)
     state = indexer.catch_up(bank)
-    if mode == "semantic":
-        return Recalled(bank.name, [], "semantic-unavailable", state)
     terms = query_terms(query, indexer.analyzer_of(bank))
+    nothing = Ranking(terms=terms, wanted=wanted, limit=limit, retrieval="none", index=state)
+    if mode == "semantic":
+        return replace(nothing, retrieval="semantic-unavailable")
     if not terms or not limit:
-        return Recalled(bank.name, [], "none", state)
+        return nothing
     pool, state = _searched(bank, query, terms, wanted, limit=limit, state=state)
     retrieval = "lexical" if mode == "lexical" else "bm25-entity"
     if pool is None:
         pool, retrieval = _scanned(bank, terms, wanted), "lexical"
-    ranked = _by_text(pool) if mode == "lexical" else _by_signals(query, pool)
-    return Recalled(bank.name, _hits(bank, pool, ranked[:limit]), retrieval, state)
-
-
-@dataclass(frozen=True, slots=True)
-class _Pool:
-    """Rows that fit, each with the score of its text, and the entities that the query names."""
-
-    found: list[tuple[Entry, float]]
-    named: tuple[str, ...] = ()
+    order = _by_text(pool) if mode == "lexical" else _by_signals(query, pool)
+    return replace(nothing, retrieval=retrieval, index=state, pool=pool, order=order)
 
 
 def _searched(
@@ -127,14 +170,14 @@ def _searched(
     *,
     limit: int,
     state: IndexState,
-) -> tuple[_Pool | None, IndexState]:
+) -> tuple[Pool | None, IndexState]:
     """Candidates of the index and how it stands; None when it cannot be used."""
     for attempt in range(_ATTEMPTS):
         if state.state in ("rebuilding", "unavailable"):
             return None, state
         try:
             named = named_entities(query, indexer.index_of(bank).known_entities)
-            return _Pool(_candidates(bank, terms, wanted, limit), named), state
+            return Pool(_candidates(bank, terms, wanted, limit), named), state
         except IndexUnavailable:
             # Once may be another process's rebuild; twice is damage that the stamp cannot see.
             if attempt == 1:
@@ -154,7 +197,7 @@ def _candidates(
         fitting = [
             (rows[each.id], each.score)
             for each in found
-            if each.id in rows and _fits(rows[each.id], wanted)
+            if each.id in rows and not misfits(rows[each.id], wanted)
         ]
         if len(fitting) >= limit or len(found) < size:
             return fitting
@@ -173,33 +216,35 @@ def _index_filters(wanted: queries.Filters) -> IndexFilters:
     )
 
 
-def _fits(row: Entry, wanted: queries.Filters) -> bool:
-    """Whether a row passes the filters as it is now."""
+def misfits(row: Entry, wanted: queries.Filters) -> list[str]:
+    """The filters that keep a row out as it is now, by name."""
     tags = set(wanted.tags)
-    return (
-        (row.live or wanted.include_superseded)
-        and wanted.kind in (None, row.kind)
-        and wanted.category in (None, row.category)
-        and wanted.origin in (None, row.origin)
-        and wanted.pinned in (None, row.pinned)
-        and (wanted.since is None or row.created_at >= wanted.since)
-        and (wanted.until is None or row.created_at < wanted.until)
-        and (not tags or (bool(tags & set(row.tags)) if wanted.any_tag else tags <= set(row.tags)))
-    )
+    passed = {
+        "retired": row.live or wanted.include_superseded,
+        "kind": wanted.kind in (None, row.kind),
+        "category": wanted.category in (None, row.category),
+        "origin": wanted.origin in (None, row.origin),
+        "pinned": wanted.pinned in (None, row.pinned),
+        "since": wanted.since is None or row.created_at >= wanted.since,
+        "until": wanted.until is None or row.created_at < wanted.until,
+        "tags": not tags or (tags & set(row.tags) if wanted.any_tag else tags <= set(row.tags)),
+    }
+    return [name for name, fits in passed.items() if not fits]
 
 
-def _scanned(bank: Bank, terms: Sequence[str], wanted: queries.Filters) -> _Pool:
+def _scanned(bank: Bank, terms: Sequence[str], wanted: queries.Filters) -> Pool:
     """Newest rows that hold any of the first terms as a substring, scored by how many (0..1)."""
     looked_for = terms[:SCANNED_TERMS]
     anyone = reduce(or_, (Q(folded__contains=term) for term in looked_for))
     rows = queries.narrowed(bank, wanted).filter(anyone).select_related("file")
     newest = rows.defer("block", "problems").order_by("-created_at", "-entry_id")[:SCANNED_ROWS]
-    return _Pool(
+    return Pool(
         [(row, sum(term in row.folded for term in looked_for) / len(looked_for)) for row in newest]
     )
 
 
-def _by_signals(query: str, pool: _Pool) -> Sequence[Ranked]:
+def _by_signals(query: str, pool: Pool) -> Sequence[Ranked]:
+    time = asks_for_time(query)
     return rank(
         [
             Candidate(
@@ -209,6 +254,8 @@ def _by_signals(query: str, pool: _Pool) -> Sequence[Ranked]:
                 subjects=subjects(row.text, row.entities),
                 corroboration=row.corroboration,
                 pinned=row.pinned,
+                tells_time=time and tells_time(row.text),
+                asking=asking(row.text),
             )
             for row, score in pool.found
         ],
@@ -216,21 +263,13 @@ def _by_signals(query: str, pool: _Pool) -> Sequence[Ranked]:
         now=seams.now(),
         half_life_days=config.current().decay_half_life_days,
         newest=asks_for_newest(query),
+        time=time,
     )
 
 
-def _by_text(pool: _Pool) -> Sequence[Ranked]:
+def _by_text(pool: Pool) -> Sequence[Ranked]:
     """In the same total order, by the score of the text alone."""
     rows = sorted(
         pool.found, key=lambda each: (-each[1], -each[0].stated_at.timestamp(), each[0].entry_id)
     )
     return [Ranked(row.entry_id, score, Signals(text=score)) for row, score in rows]
-
-
-def _hits(bank: Bank, pool: _Pool, best: Sequence[Ranked]) -> list[Hit]:
-    rows = {row.entry_id: row for row, _ in pool.found}
-    memories = queries.memories(bank, [rows[each.id] for each in best])
-    return [
-        Hit(memory, each.score, asdict(each.signals))
-        for memory, each in zip(memories, best, strict=True)
-    ]

@@ -32,8 +32,9 @@ FACT = b'"text": "Kiln 1 is cold."'
         (b"[" * 40 + b"]" * 40, "nested deeper"),
         (b'{"text": "half \\ud800 a character"}', "half a character"),
         (b"{" + FACT + b', "\\udfff": 1}', "half a character"),
+        (b"{" + FACT + b", " + FACT + b"}", "names a field twice"),
     ],
-    ids=range(16),
+    ids=range(17),
 )
 def test_a_body_that_is_no_object_of_ours_is_422_and_says_why(
     editor: Api, body: bytes, word: str

@@ -217,3 +217,27 @@ def test_each_guard_of_supersede_has_its_own_code(world: World, editor: Api) -> 
         sent = {"bank": "ops", "superseded_by": survivor}
         editor.refused(status, code, "POST", f"/memories/{loser}/supersede", sent)
     assert changes(world) == before
+
+
+def test_what_the_address_says_may_be_said_again_but_not_differently(
+    world: World, editor: Api
+) -> None:
+    pump = save(world, "Pump 3 hums.").memory.id
+    for path, change in (
+        (f"/memories/{pump}", {"tags": ["a"]}),
+        (f"/memories/{pump}/pin", {"pinned": True}),
+    ):
+        method = "POST" if path.endswith("pin") else "PATCH"
+        told = editor.refused(422, "invalid", method, path, {"bank": "ops", "id": "other"} | change)
+        assert told["errors"][0]["loc"] == "id"
+        editor.ok(method, path, {"bank": "ops", "id": pump} | change)
+
+
+def test_null_is_the_same_as_leaving_out(world: World, editor: Api) -> None:
+    pump = save(world, "Pump 3 hums.").memory.id
+    body = {"bank": "ops", "text": "Pump 4 drips.", "tags": None, "pinned": None, "category": None}
+    told = editor.ok("POST", "/memories", body)["memory"]
+    assert (told["tags"], told["pinned"], told["category"]) == ([], False, "facts")
+    retired = {"bank": "ops", "superseded_by": told["id"], "reinforce": None}
+    assert editor.ok("POST", f"/memories/{pump}/supersede", retired)["reinforced"] is False
+    editor.refused(422, "invalid", "POST", "/memories", {"bank": "ops", "text": None})

@@ -39,7 +39,7 @@ def test_what_a_field_does_not_take_is_refused_by_its_name_and_nothing_is_change
     before = admin.ok("GET", "/config")
     for name, value in (
         ("recall_limit", 101), ("recall_limit", "6"), ("inject_rules", 1), ("colour", "red"),
-        ("default_bank", "No Bank"), ("data_dir", "memory"), ("extraction_model", None),
+        ("default_bank", "No Bank"), ("data_dir", "memory"),
         ("embedding_model", f"https://u:{TOKEN}@models.example"), ("data_dir", f"/{TOKEN}"),
     ):  # fmt: skip
         told = admin.send("PATCH", "/config", {"max_rule_chars": 100, name: value})

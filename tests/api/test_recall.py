@@ -31,6 +31,31 @@ def test_filters_apply_before_the_limit(world: World, editor: Api) -> None:
     assert editor.ok("POST", "/recall", {**body, "limit": 0})["memories"] == []
 
 
+def test_an_explanation_says_why_a_memory_is_a_hit_or_not(world: World, editor: Api) -> None:
+    one = save(world, "Kiln 4 needs a purge.").memory.id
+    other = save(world, "Fans are new.").memory.id
+    body = {"bank": "ops", "query": "purge of the kiln"}
+    told = editor.ok("POST", "/recall/explain", {**body, "id": one})
+    [hit] = editor.ok("POST", "/recall", body)["memories"]
+    assert (told["id"], told["is_hit"], told["rank"], told["reasons"]) == (one, True, 1, [])
+    # Recency falls while the two calls are made.
+    assert told["score"] == pytest.approx(hit["score"])
+    assert told["signals"] == pytest.approx(hit["signals"])
+    assert told["terms"]["purg"] == ["text", "summary"]
+    told = editor.ok("POST", "/recall/explain", {**body, "id": other})
+    assert (told["is_hit"], told["reasons"]) == (False, ["no_match"])
+    assert "rank" not in told
+    narrowed = {**body, "id": one, "kind": "episodic"}
+    assert editor.ok("POST", "/recall/explain", narrowed)["reasons"] == ["kind"]
+
+
+def test_there_is_nothing_to_explain_in_a_bank_without_the_memory(editor: Api) -> None:
+    body = {"query": "kiln", "id": "mem_20260101_000000"}
+    editor.refused(404, "memory_not_found", "POST", "/recall/explain", body)
+    editor.refused(404, "memory_not_found", "POST", "/recall/explain", {**body, "bank": "ops"})
+    editor.refused(404, "bank_not_found", "POST", "/recall/explain", {**body, "bank": "none"})
+
+
 def test_a_missing_default_bank_recalls_nothing(world: World, editor: Api) -> None:
     told = editor.ok("POST", "/recall", {"query": "kiln purge"})
     assert (told["bank"], told["memories"]) == ("main", [])

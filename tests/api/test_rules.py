@@ -78,3 +78,8 @@ def test_content_that_cannot_be_kept_is_422(maintainer: Api, content: object) ->
 def test_a_rule_for_a_missing_bank_makes_it_for_who_may(admin: Api, world: World) -> None:
     admin.ok("PUT", "/rules/valves", {"content": "Close valve 2 first."})
     assert admin.ok("GET", "/banks/main")["bank"]["rules"] == 1
+
+
+def test_to_remove_a_rule_of_a_missing_bank_makes_none(admin: Api) -> None:
+    admin.refused(404, "bank_not_found", "PUT", "/rules/style", {"bank": "typo", "content": " "})
+    assert "typo" not in [each["name"] for each in admin.ok("GET", "/banks")["banks"]]

@@ -31,6 +31,8 @@ candidates = st.lists(
         subjects=st.sampled_from([frozenset(), frozenset({"kiln"})]),
         corroboration=st.integers(0, 3),
         pinned=st.booleans(),
+        tells_time=st.booleans(),
+        asking=st.sampled_from([0.0, 0.5, 1.0]),
     ),
     unique_by=lambda candidate: candidate.id,
     max_size=12,
@@ -49,12 +51,12 @@ def doc(key: str, terms: Mapping[str, int], *, live: bool = True) -> Doc:
     )
 
 
-@given(candidates, st.randoms(use_true_random=False), st.booleans())
+@given(candidates, st.randoms(use_true_random=False), st.booleans(), st.booleans())
 def test_order_is_total_and_does_not_depend_on_the_input(
-    pool: list[Candidate], chance: random.Random, newest: bool
+    pool: list[Candidate], chance: random.Random, newest: bool, time: bool
 ) -> None:
     def ranked(items: list[Candidate]) -> list[tuple[str, float]]:
-        hits = rank(items, named=("kiln",), now=NOW, half_life_days=30, newest=newest)
+        hits = rank(items, named=("kiln",), now=NOW, half_life_days=30, newest=newest, time=time)
         assert all(hit.score == hit.signals.total for hit in hits)
         return [(hit.id, hit.score) for hit in hits]
 
@@ -66,11 +68,16 @@ def test_order_is_total_and_does_not_depend_on_the_input(
     assert {key for key, _ in first} == {candidate.id for candidate in pool}
 
 
-@given(candidates)
-def test_no_signal_passes_its_share_of_the_top_text_score(pool: list[Candidate]) -> None:
-    top = max((candidate.text_score for candidate in pool), default=0.0)
-    for hit in rank(pool, named=("kiln",), now=NOW, half_life_days=30):
-        assert 0 <= hit.score - hit.signals.text <= 0.34 * top
+@given(candidates, st.booleans(), st.booleans())
+def test_no_signal_passes_its_share_of_the_top_text_score(
+    pool: list[Candidate], newest: bool, time: bool
+) -> None:
+    scores = {candidate.id: candidate.text_score for candidate in pool}
+    top = max(scores.values(), default=0.0)
+    for hit in rank(pool, named=("kiln",), now=NOW, half_life_days=30, newest=newest, time=time):
+        lifted = hit.signals.text - scores[hit.id]
+        assert -0.3001 * scores[hit.id] <= lifted <= (0.2001 if time else 0.0) * top
+        assert 0 <= hit.score - hit.signals.text <= (0.49 if newest else 0.34) * top
 
 
 @given(st.text(max_size=300), st.sampled_from(["en", "de", "fr", "hu", "ru", "none"]))

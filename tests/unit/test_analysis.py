@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from recall.engine.analysis import ENGLISH_STOP_WORDS, MAX_TERM_CHARS, Analyzer
+from recall.engine.analysis import MAX_TERM_CHARS, Analyzer
+from recall.engine.english import STOP_WORDS, asks_for_time, tells_time
 from recall.index import analyzer
 
 ENGLISH = analyzer("en")
@@ -15,6 +16,8 @@ PLAIN = Analyzer()
     ("text", "query"),
     [
         ("The valves were leaking", "valve leaks"),
+        ("Ada bought two gauges", "who buys gauges"),
+        ("Ada has written it down", "what did Ada write"),
         ("Part BENCH-100821 is on order", "BENCH-100821"),
         ("Part BENCH-100821 is on order", "bench"),
         ("Part BENCH-100821 is on order", "100821"),
@@ -33,6 +36,7 @@ PLAIN = Analyzer()
         ("Weighs 1,250 kg", "1250"),
         ("soft\u00adware", "software"),
         ("Straße", "STRASSE"),
+        ("\u0130tfaiye dolab\u0131", "\u0130TFA\u0130YE DOLABI"),
         ("non\u2011return valve", "non-return"),
     ],
 )
@@ -77,7 +81,36 @@ def test_text_without_content_has_no_terms(text: str) -> None:
 
 
 def test_the_month_of_may_is_no_stop_word() -> None:
-    assert "may" not in ENGLISH_STOP_WORDS
+    assert "may" not in STOP_WORDS
+
+
+def test_a_verb_of_english_changes_no_word_of_another_language() -> None:
+    assert analyzer("de").terms("Er fell") == ["fell"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["When did the kiln crack?", "tell me when", "How long is the purge", "what day is the audit"],
+)
+def test_a_question_can_ask_for_a_time(text: str) -> None:
+    assert asks_for_time(text)
+
+
+@pytest.mark.parametrize("text", ["It fails when I start it", "What broke when the kiln ran?", ""])
+def test_a_word_of_time_alone_asks_for_none(text: str) -> None:
+    assert not asks_for_time(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["It broke last week.", "Audit on 2026-05-04", "at 14:30", "the 3rd of May", "Sundays"]
+)
+def test_a_memory_can_tell_a_time(text: str) -> None:
+    assert tells_time(text)
+
+
+@pytest.mark.parametrize("text", ["Valve 7 may leak.", "Part 2000123 is blasted", "They march in"])
+def test_a_number_or_another_word_is_no_time(text: str) -> None:
+    assert not tells_time(text)
 
 
 def test_terms_are_cut_alike_whatever_follows() -> None:

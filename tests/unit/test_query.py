@@ -8,6 +8,7 @@ import pytest
 from recall.engine.query import (
     MAX_QUERY_TERMS,
     USER,
+    asking,
     asks_for_newest,
     document_terms,
     named_entities,
@@ -73,7 +74,7 @@ def test_own_text_weighs_three_times_its_surroundings() -> None:
         analyzer=ENGLISH,
         summary="Valve seven needs grease",
         day=date(2026, 8, 24),
-        neighbours=["The leak was found early"],
+        neighbours=[ENGLISH.terms("The leak was found early")],
         labels=["hydraulics", "valve"],
     )
     assert terms == {
@@ -84,7 +85,7 @@ def test_own_text_weighs_three_times_its_surroundings() -> None:
         "hold": 3,
         "need": 3,
         "greas": 3,
-        "found": 1,
+        "find": 1,
         "earli": 1,
         "24": 1,
         "august": 1,
@@ -139,3 +140,25 @@ def test_a_memory_that_merely_holds_the_word_is_not_about_the_user(text: str) ->
 def test_a_question_can_ask_for_the_newest() -> None:
     assert asks_for_newest("What is the current pressure?")
     assert not asks_for_newest("What was the pressure in May?")
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("Who fixed it?", 1.0),
+        ("It leaks. Why?", 4 / 13),
+        ("Open src/main.py?x=1 first.", 0.0),
+        ("Is v1.2 out?", 1.0),
+        ("It holds.", 0.0),
+        ("\u5f01\u306f\uff1f\u9589\u3002", 3 / 5),
+        ("Open?\nYes", 5 / 8),
+        ("?", 1.0),
+        ("  \n ", 0.0),
+    ],
+)
+def test_a_memory_asks_by_its_share_of_questions(text: str, share: float) -> None:
+    assert asking(text) == pytest.approx(share)
+
+
+def test_only_the_beginning_of_a_long_memory_is_read_for_questions() -> None:
+    assert asking("It holds. " * 400 + "Does it?") == 0.0

@@ -12,8 +12,10 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=3_650)
 
 
-def order(*candidates: Candidate, named: tuple[str, ...] = (), newest: bool = False) -> list[str]:
-    ranked = rank(candidates, named=named, now=NOW, half_life_days=30, newest=newest)
+def order(
+    *candidates: Candidate, named: tuple[str, ...] = (), newest: bool = False, time: bool = False
+) -> list[str]:
+    ranked = rank(candidates, named=named, now=NOW, half_life_days=30, newest=newest, time=time)
     return [hit.id for hit in ranked]
 
 
@@ -58,6 +60,27 @@ def test_recency_is_strong_only_when_asked_for() -> None:
     fresh = candidate("b", 4.5, NOW)
     assert order(candidate("a"), fresh) == ["a", "b"]
     assert order(candidate("a"), fresh, newest=True) == ["b", "a"]
+
+
+def test_the_newest_counts_from_the_newest_good_match() -> None:
+    # What was said last is long ago, and what was said since then is about something else.
+    newer = candidate("b", 4.5, LONG_AGO + timedelta(days=200))
+    poor = candidate("c", 2.4, NOW)
+    assert order(candidate("a"), newer, poor) == ["a", "b", "c"]
+    assert order(candidate("a"), newer, poor, newest=True) == ["b", "a", "c"]
+
+
+def test_a_question_for_a_time_lifts_what_tells_one() -> None:
+    dated = replace(candidate("b", 4.2), tells_time=True)
+    assert order(candidate("a"), dated) == ["a", "b"]
+    assert order(candidate("a"), dated, time=True) == ["b", "a"]
+    assert order(candidate("a"), replace(dated, text_score=3.9), time=True) == ["a", "b"]
+
+
+def test_a_question_answers_less_than_a_statement() -> None:
+    asks = replace(candidate("b", 6.0), asking=1.0)
+    assert order(candidate("a"), asks) == ["a", "b"]
+    assert order(candidate("a"), replace(asks, asking=0.5)) == ["b", "a"]
 
 
 def test_signals_add_up_to_the_score() -> None:
