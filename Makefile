@@ -15,7 +15,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev setup-postgres run worker test test-fast e2e crash contracts schema demo coverage check lint fmt types \
-	lock lock-check openapi bench torture doctor reindex clean
+	lock lock-check openapi bench bench-quality torture doctor reindex clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -111,6 +111,9 @@ openapi: setup-dev ## write docs/openapi.json
 
 bench: setup-dev ## figures: each script in bench/
 	@for script in bench/*.py; do [ -e "$$script" ] || { echo "no benchmarks"; exit 0; }; $(PY) "$$script"; done
+
+bench-quality: setup-dev ## how well memories are found; LOCOMO_PATH adds that set, PARTS=1 switches off parts
+	@$(PY) -m bench.quality
 
 doctor: setup ## look for damage, repair nothing
 	@$(MANAGE) doctor

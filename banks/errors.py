@@ -93,6 +93,13 @@ class ProposalNotFound(NotFound):
     default = "There is no proposal of that id: GET /api/v1/proposals lists them."
 
 
+class RunNotFound(NotFound):
+    """Unknown run, or one of a bank that the caller does not maintain."""
+
+    code = "run_not_found"
+    default = "There is no run of that id: GET /api/v1/consolidations lists them."
+
+
 class Forbidden(DomainError):
     """Visible, but the caller's role does not reach."""
 
@@ -284,6 +291,20 @@ class ProposalDecided(Conflict):
 
     code = "proposal_decided"
     default = "This proposal was accepted or rejected already."
+
+
+class ProposalStale(Conflict):
+    """What the proposal was made from has changed."""
+
+    code = "proposal_stale"
+    default = "A memory that it was made from has changed: the next run looks at it again."
+
+
+class RunPending(Conflict):
+    """A run of the bank has not ended."""
+
+    code = "run_pending"
+    default = "A run of this bank is on its way: wait for its end."
 
 
 class Invalid(DomainError):

@@ -1,4 +1,4 @@
-"""Rows of what is still to be done or to be sent: jobs, webhooks and what they deliver. Primary.
+"""Rows of what is still to be done or sent: jobs, their schedule, webhooks, deliveries. Primary.
 
 No workflow lives here: `banks.jobs` runs jobs, `banks.webhooks` sends, `banks.feed` fills.
 """
@@ -49,6 +49,20 @@ class Job(models.Model):
             )
         ]
         indexes = [models.Index(fields=["state", "run_at"], name="jobs_that_are_due")]
+
+
+class Schedule(models.Model):
+    """Work that begins by itself: a job of this kind at `next_at`, then at each time of `rule`."""
+
+    kind = models.CharField(max_length=64, unique=True)
+    rule = models.CharField(max_length=100, help_text="five fields of cron, or every 6h")
+    zone = models.CharField(max_length=64, default="UTC")
+    next_at = models.DateTimeField()
+    changed_by = models.CharField(max_length=160)
+    changed_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.kind
 
 
 class Webhook(models.Model):

@@ -14,11 +14,11 @@ from ninja import NinjaAPI, Router
 from ninja.operation import Operation
 
 from banks.access import Scope, require, require_admin
-from banks.api import Request, banks, config, files, memories, rules, tags, webhooks
+from banks.api import Request, banks, config, files, memories, rollbacks, rules, tags, webhooks
 from banks.schemas.common import Answer, answers
 from memoryconsole import assets, errors, events, ops, patience
 from memoryconsole.admission import BearerToken, SignedIn, StrictJson
-from recall.api import hooks, proposals, recall
+from recall.api import consolidations, hooks, proposals, recall
 
 BASE = "/api/v1"
 
@@ -130,7 +130,8 @@ api = Api(
 )
 for each in (
     banks.router, memories.router, rules.router, tags.router, files.router, config.router,
-    webhooks.router, recall.router, hooks.router, proposals.router, events.router, router,
+    webhooks.router, recall.router, hooks.router, proposals.router,
+    consolidations.router, rollbacks.router, events.router, router,
 ):  # fmt: skip
     api.add_router("", each)
 errors.register(api)

@@ -10,7 +10,8 @@ class RecallConfig(AppConfig):
     def ready(self) -> None:
         from banks import followers  # noqa: PLC0415  models are complete only now
         from recall import indexer  # noqa: PLC0415
-        from recall.learning import extraction  # noqa: PLC0415
+        from recall.learning import extraction, runs  # noqa: PLC0415
 
         followers.register("index", indexer.follow, at_stop=indexer.settle_all)
         extraction.register()
+        runs.register()

@@ -49,8 +49,9 @@ def checks() -> list[Check]:
 
 
 def glance() -> list[Check]:
-    """The check that costs little at every size: no more than a recall in each bank."""
-    return [made("index", lambda: _standing(_banks()))]
+    """The checks that cost little at every size: no more than a recall in each bank."""
+    banks = _banks()
+    return [made("index", lambda: _standing(banks)), made("rules", lambda: _rules(banks))]
 
 
 def _banks() -> list[Bank]:
@@ -115,7 +116,9 @@ def _standing(banks: list[Bank]) -> Check:
         severity = Severity.PROBLEM if is_missing else Severity.WARNING
         findings.append(Finding("", 0, f"index_{state.state}", message, severity, bank.name))
     ok = not any(each.severity is Severity.PROBLEM for each in findings)
-    detail = f"{len(findings)} banks are behind or without an index." if findings else "Up to date."
+    detail = "Up to date."
+    if findings:
+        detail = _banks_with(findings, "is", "are", "behind or without an index")
     return Check("index", ok=ok, required=True, detail=detail, findings=findings)
 
 
@@ -127,7 +130,9 @@ def _equals_rows(banks: list[Bank]) -> Check:
         if not _has_the_rows(bank) and not _has_the_rows(bank):
             message = "The index does not hold the bank's memories: run manage.py reindex."
             findings.append(Finding("", 0, "index_differs", message, bank=bank.name))
-    detail = f"{len(findings)} differ from the rows." if findings else "Every memory is in it."
+    detail = "Every memory is in it."
+    if findings:
+        detail = _banks_with(findings, "differs", "differ", "from the rows")
     return Check("index content", ok=not findings, required=True, detail=detail, findings=findings)
 
 
@@ -158,7 +163,9 @@ def _arrays(banks: list[Bank]) -> Check:
             message = "The fast search finds something else: searches go the slow way."
             found = Finding("", 0, "index_arrays_differ", message, Severity.WARNING, bank.name)
             findings.append(found)
-    detail = f"{len(findings)} are searched the slow way." if findings else "Both searches agree."
+    detail = "Both searches agree."
+    if findings:
+        detail = _banks_with(findings, "is", "are", "searched the slow way")
     return Check("index arrays", ok=not findings, required=False, detail=detail, findings=findings)
 
 
@@ -171,7 +178,9 @@ def _sizes(banks: list[Bank]) -> Check:
         if size > max(SMALL_BYTES, BYTES_A_MEMORY * memories):
             message = f"The index takes {size // 1_000_000} MB: manage.py reindex makes it small."
             findings.append(Finding("", 0, "index_large", message, Severity.WARNING, bank.name))
-    detail = f"{len(findings)} are too large." if findings else "None is too large."
+    detail = "None is too large."
+    if findings:
+        detail = _banks_with(findings, "has", "have", "an index that is too large")
     return Check("index size", ok=not findings, required=False, detail=detail, findings=findings)
 
 
@@ -187,8 +196,16 @@ def _rules(banks: list[Bank]) -> Check:
                 f"{packed.over_chars}. Cut or left out: {cut}."
             )
             findings.append(Finding("rules", 0, "rules_cut", message, Severity.WARNING, bank.name))
-    detail = f"{len(findings)} banks have too many." if findings else "Every rule fits."
+    detail = "Every rule fits."
+    if findings:
+        detail = _banks_with(findings, "has", "have", "more rules than agents are given")
     return Check("rules", ok=not findings, required=False, detail=detail, findings=findings)
+
+
+def _banks_with(findings: list[Finding], one: str, many: str, what: str) -> str:
+    """How many banks it is about (one finding each), with the verb for one and for many."""
+    count = len(findings)
+    return f"{count} bank{f' {one}' if count == 1 else f's {many}'} {what}."
 
 
 def _model() -> Check:

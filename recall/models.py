@@ -1,5 +1,5 @@
 """Rows of recall. Primary: what a conversation was told, which nothing else remembers; what is kept
-of one until it is learned from; and what a person has to decide about."""
+of one until it is learned from; runs of consolidation; and what a person has to decide about."""
 
 from django.db import models
 
@@ -68,20 +68,100 @@ class Turn(models.Model):
         ]
 
 
+class ConsolidationRun(models.Model):
+    """One pass over a bank: who began it, what it read, and what became of what it found.
+
+    `changes` name memories by their ids alone. `operations`: what `undo` takes back, oldest first.
+    """
+
+    class State(models.TextChoices):
+        """Queued: not begun, or to be tried again. Failed: it ended early, for the `error`."""
+
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    uid = models.CharField(max_length=32, unique=True, default=new_uid)
+    bank = models.ForeignKey(Bank, on_delete=models.CASCADE, related_name="runs", db_index=False)
+    state = models.CharField(max_length=8, choices=State, default=State.QUEUED)
+    dry_run = models.BooleanField(default=False)
+    started_by = models.CharField(max_length=160)
+    token = models.BigIntegerField(null=True)
+    user = models.BigIntegerField(null=True)
+    read = models.PositiveIntegerField(default=0, help_text="episodes")
+    proposed = models.PositiveIntegerField(default=0)
+    applied = models.PositiveIntegerField(default=0)
+    rejected = models.PositiveIntegerField(default=0, help_text="of the model, unusable")
+    stale = models.PositiveIntegerField(default=0)
+    capped = models.PositiveIntegerField(default=0)
+    pinned = models.PositiveIntegerField(default=0, help_text="left because a memory is pinned")
+    changes = models.JSONField(default=list)
+    operations = models.JSONField(default=list)
+    model = models.CharField(max_length=100, blank=True)
+    tokens = models.PositiveIntegerField(default=0)
+    note = models.CharField(max_length=200, blank=True, help_text="what it could not do")
+    error = models.CharField(max_length=500, blank=True)
+    tries = models.PositiveIntegerField(default=0, help_text="that ended")
+    faults = models.PositiveIntegerField(default=0, help_text="tries that failed")
+    created_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    undone_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["bank", "-id"], name="runs_newest_first")]
+
+    def __str__(self) -> str:
+        return f"run {self.pk}"
+
+
+class Checkpoint(models.Model):
+    """How far consolidation has read the episodes of a bank.
+
+    Rows, not days: what is imported today may be years old. `seen`: the highest row of which all
+    below are read. `read`: ids above it that are read too. `again`: ids to be read once more.
+    """
+
+    bank = models.OneToOneField(Bank, on_delete=models.CASCADE, related_name="checkpoint")
+    seen = models.BigIntegerField(default=0)
+    read = models.JSONField(default=list)
+    again = models.JSONField(default=list)
+    faults = models.PositiveIntegerField(default=0, help_text="failed runs in a row")
+    not_before = models.DateTimeField(null=True, help_text="no run of the schedule until then")
+
+
 class Proposal(models.Model):
     """Something that is done only when a person says so. What was rejected, or accepted in other
     words, is not asked again.
 
-    Today a line for the rule `learned`: `text` in the user's own words.
+    `payload` is the change (`recall.learning.changes`), with the versions it was made from; of a
+    line for the rule `learned` it is empty, and `text` is in the user's own words.
     """
 
+    class Kind(models.TextChoices):
+        """What is proposed."""
+
+        LEARNED_RULE = "learned_rule"
+        MERGE = "merge"
+        PROMOTION = "promotion"
+        KNOWN_FAILURE = "known_failure"
+
     class State(models.TextChoices):
-        """Edited: accepted in other words."""
+        """Edited: accepted in other words. Stale: what it was made from has changed."""
 
         WAITING = "waiting"
         ACCEPTED = "accepted"
         EDITED = "edited"
         REJECTED = "rejected"
+        STALE = "stale"
+
+    kind = models.CharField(max_length=16, choices=Kind, default=Kind.LEARNED_RULE)
+    run = models.ForeignKey(
+        ConsolidationRun, on_delete=models.SET_NULL, null=True, related_name="proposals"
+    )
+    payload = models.JSONField(default=dict)
+    because = models.CharField(max_length=500, blank=True, help_text="why it is proposed")
 
     uid = models.CharField(max_length=32, unique=True, default=new_uid)
     bank = models.ForeignKey(

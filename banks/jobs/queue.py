@@ -132,6 +132,17 @@ class Claimed:
             raise LeaseLostError(f"{self.kind} {self.pk}")
 
 
+def begin(kind: str, payload: dict[str, Any], *, dedup: str) -> Claimed | None:
+    """Put a job in that is ours from the first moment; None when a live one has the key already.
+
+    Should we die, a worker goes on with it when the lease is over.
+    """
+    with transaction.atomic():
+        if not enqueue(kind, payload, dedup=dedup):
+            return None
+        return _take(Job.objects.get(kind=kind, dedup=dedup, state=Job.State.READY))
+
+
 def due(*, outside: bool = True) -> QuerySet[Job]:
     """Jobs that this process could run now: ready ones, and those whose worker let the lease end.
 

@@ -38,8 +38,10 @@ def undo(
         batch = Batch(desk)
         for change in changes:
             if change.target == Change.Target.ENTRY:
-                _undo_entry(batch, principal, change)
-        _check_places(batch)
+                bring_back(
+                    batch, principal, change.key, change.version_after, change.version_before
+                )
+        check_places(batch)
         plan = batch.plan("undo", {"keys": [change.key for change in changes]})
         plan.undoes = operation.pk
         for change in ruled:
@@ -59,22 +61,27 @@ def _changes(operation: Operation) -> list[Change]:
     return changes
 
 
-def _undo_entry(batch: Batch, principal: Principal, change: Change) -> None:
-    item = batch.find(change.key)
-    if item.row is None or item.row.version != change.version_after:
+def bring_back(batch: Batch, principal: Principal, key: str, version: str, before: str) -> None:
+    """Give an entry that has this version the earlier one, "" for none: then it is retired.
+
+    Raises MemoryNotFound, StaleRevision, PinnedProtected, and Conflict when the history does not
+    hold it.
+    """
+    item = batch.find(key)
+    if item.row is None or item.row.version != version:
         raise errors.StaleRevision(current=batch.memory(item))
     saving.may_touch(principal, item.after)
     now = batch.desk.now
-    if not change.version_before:
+    if not before:
         gone = saving.touched(replace(item.after, invalidated=now), now)
         batch.change(item, gone, act="undone", action=Change.Action.DELETED)
         return
-    _, before = past.entry(batch.desk.locked, change.key, change.version_before)
-    after = replace(before, revision=item.after.revision + 1, updated=now)
+    _, earlier = past.entry(batch.desk.locked, key, before)
+    after = replace(earlier, revision=item.after.revision + 1, updated=now)
     batch.change(item, after, act="undone", action=_action(item, after))
 
 
-def _check_places(batch: Batch) -> None:
+def check_places(batch: Batch) -> None:
     """Raise TextExists or TitleExists when somebody else has the text or title that comes back."""
     for item in list(batch.items.values()):
         before, after = item.before, item.after

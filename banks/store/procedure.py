@@ -8,6 +8,7 @@ SECTIONS = (
     "Known failures",
 )
 _DEFAULT = "Steps"
+FAILURES = SECTIONS[-1]
 
 TEMPLATE = "\n\n".join(f"## {section}" for section in SECTIONS)
 
@@ -27,6 +28,26 @@ def shape(text: str) -> str:
         there = [body for name, body in parts if name == section]
         shaped += there or [[f"## {section}"]]
     return "\n\n".join("\n".join(body).strip("\n") for body in shaped if _shown(body))
+
+
+def section(text: str, name: str) -> str:
+    """What stands under one of the five headings, without the heading; `""` when nothing does."""
+    bodies = [
+        "\n".join(body[1:]).strip("\n") for part, body in _parts(text.split("\n")) if part == name
+    ]
+    return "\n".join(body for body in bodies if body)
+
+
+def with_item(text: str, name: str, item: str) -> str:
+    """The shaped text with one more item at the end of the list under this heading."""
+    lines: list[str] = []
+    for part, body in _parts(shape(text).split("\n")):
+        kept = "\n".join(body).strip("\n")
+        if part == name:
+            gap = "\n" if _section(kept.rsplit("\n", 1)[-1]) else ""
+            kept = f"{kept}\n{gap}- {item}"
+        lines.append(kept)
+    return "\n\n".join(each for each in lines if each)
 
 
 def says_something(text: str) -> bool:

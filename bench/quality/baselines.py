@@ -37,7 +37,7 @@ class PlainBm25:
         counts, norm = self._counts[key], 1 - B + B * self._lengths[key] / self._average
         return sum(
             self._rarity(word) * counts[word] * (K1 + 1) / (counts[word] + K1 * norm)
-            for word in set(plain_words(question))
+            for word in dict.fromkeys(plain_words(question))
             if counts[word]
         )
 

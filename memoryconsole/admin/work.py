@@ -1,4 +1,4 @@
-"""Background work: jobs, those that were given up above all, and webhooks with their deliveries."""
+"""Background work: jobs and their schedule, runs of consolidation, webhooks and deliveries."""
 
 from typing import Any
 
@@ -7,10 +7,13 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from banks import errors
-from banks.outbox import Delivery, Job, Webhook
+from banks.outbox import Delivery, Job, Schedule, Webhook
 from banks.services import jobs, webhooks
 from memoryconsole.admin.through_services import ThroughServices
 from memoryconsole.console.context import person
+from recall.models import ConsolidationRun
+
+CHANGES_SHOWN = 50
 
 
 class JobAdmin(ThroughServices):
@@ -61,6 +64,71 @@ class JobAdmin(ThroughServices):
                 messages.error(request, f"Job {row.pk}: {error.message}")
             else:
                 messages.success(request, f"Job {row.pk} will run again.")
+
+
+class ScheduleAdmin(ThroughServices):
+    """Jobs that begin by themselves. `manage.py consolidate` says when."""
+
+    list_display = ("kind", "rule", "zone", "next_at", "changed_by")
+    ordering = ("kind",)
+
+    def name_of(self, row: Schedule) -> str:
+        """What begins."""
+        return row.kind.capitalize()
+
+    def facts(self, row: Schedule) -> list[tuple[str, Any]]:
+        """When, and who said so."""
+        return [
+            ("Times", row.rule),
+            ("Time zone", row.zone),
+            ("Next", row.next_at),
+            ("Set by", row.changed_by),
+            ("Set", row.changed_at),
+        ]
+
+
+class RunAdmin(ThroughServices):
+    """Runs of consolidation, and what came of each."""
+
+    list_display = (
+        "id", "bank", "state", "started_by", "read", "applied", "proposed", "error", "created_at",
+    )  # fmt: skip
+    list_filter = ("state", "dry_run", ("bank", admin.RelatedOnlyFieldListFilter))
+    list_select_related = ("bank",)
+    ordering = ("-pk",)
+
+    def name_of(self, row: ConsolidationRun) -> str:
+        """Which run."""
+        return f"Run {row.pk} over {row.bank.name}"
+
+    def facts(self, row: ConsolidationRun) -> list[tuple[str, Any]]:
+        """Who began it, what it read, and what became of what it found."""
+        return [
+            ("State", row.state + (", nothing is written" if row.dry_run else "")),
+            ("Begun by", row.started_by),
+            ("Model", row.model or "none"),
+            ("Tokens", row.tokens),
+            ("Episodes read", row.read),
+            ("Applied", row.applied),
+            ("Proposed", row.proposed),
+            ("Rejected", row.rejected),
+            ("Stale", row.stale),
+            ("More than a run may do", row.capped),
+            ("Left because a memory is pinned", row.pinned),
+            ("Could not", row.note or "nothing to tell"),
+            ("Error", row.error or "none"),
+            *(
+                (f"Change {number}", f"{told['outcome']} {told['kind']}: {_names(told)}")
+                for number, told in enumerate(row.changes[:CHANGES_SHOWN], start=1)
+            ),
+            ("Made", row.created_at),
+            ("Ended", row.finished_at or "not yet"),
+            *([("Taken back", row.undone_at)] if row.undone_at else []),
+        ]
+
+
+def _names(change: dict[str, Any]) -> str:
+    return ", ".join(change["memories"])
 
 
 class WebhookAdmin(ThroughServices):

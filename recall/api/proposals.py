@@ -9,7 +9,7 @@ from banks.api import Request
 from banks.schemas.common import answers
 from banks.services import open_bank
 from recall.learning import proposals
-from recall.schemas import (
+from recall.run_schemas import (
     AcceptIn,
     ProposalChangedOut,
     ProposalParams,
@@ -26,7 +26,7 @@ def list_proposals(request: Request, params: Query[ProposalParams]) -> dict[str,
     bank = None
     if params.bank is not None:
         bank = open_bank(request.auth, params.bank, Role.MAINTAINER, Scope.RUNS_RUN)
-    return {"proposals": proposals.listed(request.auth, bank, state=params.state)}
+    return {"proposals": proposals.listed(request.auth, bank, state=params.state, kind=params.kind)}
 
 
 @router.post("/proposals/{id}/accept", response=answers(ProposalChangedOut))

@@ -1,35 +1,58 @@
-"""What waits for a person: lines for the rule `learned` that somebody accepts, edits or rejects."""
+"""What waits for a person, who accepts, edits or rejects it: lines for the rule `learned`, and what
+consolidation found and does not do by itself."""
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import F, Q
 
 from banks import errors, seams
 from banks.access import Principal, Role, Scope, require, roles_in, visible_banks
 from banks.models import Bank
 from banks.queries import milliseconds
-from banks.services import drafts, learning, open_bank
+from banks.services import consolidating, drafts, learning, open_bank
+from banks.services.consolidating import Extend, Merge, Outcome, Promote, Wanted
 from banks.store import redact
 from recall.engine.packing import LEARNED
+from recall.learning import changes, episodes
+from recall.learning.changes import Asked
 from recall.learning.llm.replies import LONGEST, SHORTEST
-from recall.models import Proposal
+from recall.models import ConsolidationRun, Proposal
 
-KIND = "learned_rule"
 PAGE_MOST = 200
 STATES = tuple(Proposal.State.values)
+
+CLAIM = timedelta(minutes=1)
+"""How long a decision may take. One whose process was killed is free again after that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposed:
-    """A proposal as people see it. Times are milliseconds; None = not decided, no reason given."""
+    """A proposal as people see it. Times are milliseconds; None = not decided, or of another kind.
+
+    `memories` are what it was made from, `retires` what would give way, `changes` the memory that
+    would be changed in place.
+    """
 
     id: str
     bank: str
     kind: str
-    rule: str
+    rule: str | None
     text: str
+    category: str | None
+    title: str | None
+    memories: list[str]
+    retires: list[str]
+    changes: str | None
+    because: str | None
+    run: str | None
     state: str
     session_id: str | None
     proposed_by: str
@@ -51,6 +74,51 @@ def _ask(bank: Bank, line: str, *, session: str, by: str) -> bool:
         bank=bank, text=line, digest=_digest(line), session=session, proposed_by=by,
         proposed_at=seams.now(),
     )  # fmt: skip
+    return _put(row)
+
+
+def suggest(bank: Bank, asked: Sequence[Asked], *, run: ConsolidationRun) -> list[Asked]:
+    """Ask a person about what a run found; what was not asked about before."""
+    return [each for each in asked if _put(_row(bank, each, run))]
+
+
+def _row(bank: Bank, asked: Asked, run: ConsolidationRun) -> Proposal:
+    return Proposal(
+        bank=bank,
+        kind=consolidating.kind_of(asked.change),
+        run=run,
+        payload=changes.dump(asked.change),
+        text=redact.mask(asked.text).text,
+        because=asked.because,
+        digest=asked.digest,
+        proposed_by=run.started_by,
+        proposed_at=seams.now(),
+    )
+
+
+def settle(bank: Bank) -> int:
+    """Mark what waits and fits no longer as stale, so that it is in nobody's way; how many.
+
+    The episodes that it was made from are read again by the next run.
+    """
+    rows = Proposal.objects.filter(_free(), bank=bank, state=Proposal.State.WAITING)
+    stale = [
+        row
+        for row in rows.exclude(kind=Proposal.Kind.LEARNED_RULE)
+        if consolidating.is_stale(bank, changes.load(row.kind, row.payload))
+    ]
+    for row in stale:
+        _mark_stale(row)
+    return len(stale)
+
+
+def _mark_stale(row: Proposal) -> None:
+    waiting = Proposal.objects.filter(pk=row.pk, state=Proposal.State.WAITING)
+    waiting.update(state=Proposal.State.STALE, decided_at=seams.now())
+    episodes.read_again(row.bank, consolidating.ids_of(changes.load(row.kind, row.payload)))
+
+
+def _put(row: Proposal) -> bool:
     try:
         with transaction.atomic():
             row.save(force_insert=True)
@@ -64,9 +132,24 @@ def _digest(line: str) -> str:
 
 
 def listed(
-    principal: Principal, bank: Bank | None = None, *, state: str = Proposal.State.WAITING
+    principal: Principal,
+    bank: Bank | None = None,
+    *,
+    state: str = Proposal.State.WAITING,
+    kind: str | None = None,
 ) -> list[Proposed]:
     """The proposals of a bank, or of all that the caller maintains: oldest first, at most 200.
+
+    Raises ScopeMissing, Forbidden (a bank that the caller does not maintain).
+    """
+    kept = maintained(principal, bank)
+    rows = Proposal.objects.filter(bank__in=kept, state=state).select_related("bank", "run")
+    rows = rows.filter(kind=kind) if kind else rows
+    return [_proposed(row) for row in rows.order_by("pk")[:PAGE_MOST]]
+
+
+def maintained(principal: Principal, bank: Bank | None) -> list[int]:
+    """The primary keys of the banks that the caller maintains, or of this one.
 
     Raises ScopeMissing, Forbidden (a bank that the caller does not maintain).
     """
@@ -75,31 +158,155 @@ def listed(
     kept = [key for key, role in roles.items() if role >= Role.MAINTAINER]
     if bank is not None and not kept:
         raise errors.Forbidden("That needs the role maintainer in this bank.")
-    rows = Proposal.objects.filter(bank__in=kept, state=state).select_related("bank")
-    return [_proposed(row) for row in rows.order_by("pk")[:PAGE_MOST]]
+    return kept
+
+
+def of_run(run: ConsolidationRun) -> list[Proposed]:
+    """What a run asks a person about, oldest first, whatever became of it."""
+    rows = Proposal.objects.filter(run=run).select_related("bank", "run")
+    return [_proposed(row) for row in rows.order_by("pk")]
 
 
 def accept(principal: Principal, key: str, *, text: str | None = None) -> Proposed:
-    """Put the line into the rule `learned`, in these words if some are given.
+    """Do what is proposed, in these words if some are given.
 
-    Raises ProposalNotFound, ProposalDecided, Invalid, ScopeMissing, and what `commit.run` raises.
+    Raises ProposalNotFound, ProposalDecided, ProposalStale, Invalid, Conflict (it cannot be done
+    any more), ScopeMissing, and what `commit.run` raises.
     """
     row, bank = _open(principal, key)
-    line = row.text if text is None else _line(text)
-    learning.add_line(principal, bank, LEARNED, line)
-    is_edited = line != row.text
-    row.text = line
-    return _decide(principal, row, Proposal.State.EDITED if is_edited else Proposal.State.ACCEPTED)
+    with _claimed([row]):
+        if row.kind == Proposal.Kind.LEARNED_RULE:
+            line = row.text if text is None else _line(text)
+            learning.add_line(principal, bank, LEARNED, line)
+            return _accepted(principal, row, line)
+        outcomes = _carry_out(principal, bank, [(row, text)])
+    _refuse(outcomes[row.uid])
+    return _proposed(row)
+
+
+def _free() -> Q:
+    """Nobody is about to decide about it."""
+    return Q(decided_at=None) | Q(decided_at__lt=seams.now() - CLAIM)
+
+
+@contextmanager
+def _claimed(rows: Sequence[Proposal]) -> Iterator[None]:
+    """Nobody else decides about these meanwhile. Raises ProposalDecided when somebody does."""
+    keys = [row.pk for row in rows]
+    waiting = Proposal.objects.filter(pk__in=keys, state=Proposal.State.WAITING)
+    with transaction.atomic():
+        if waiting.filter(_free()).update(decided_at=seams.now()) < len(keys):
+            transaction.set_rollback(True)
+            raise errors.ProposalDecided
+    try:
+        yield
+    finally:
+        waiting.update(decided_at=None)
+
+
+def decide(
+    principal: Principal,
+    bank: Bank,
+    run: ConsolidationRun,
+    accept: Mapping[str, str | None],
+    reject: Sequence[str],
+) -> dict[str, str]:
+    """Decide about proposals of a run by their ids; None = in their own words.
+
+    What is accepted is one operation. What became of each: one that cannot be done is in nobody's
+    way, it waits on or is stale. Raises ProposalNotFound, ProposalDecided, Invalid, before anything
+    is done, and what `commit.run` raises.
+    """
+    keys = [*accept, *reject]
+    rows = {row.uid: row for row in Proposal.objects.filter(run=run, uid__in=keys)}
+    if len(keys) != len(rows):
+        raise errors.ProposalNotFound("Name proposals of this run, each once.")
+    if any(row.state != Proposal.State.WAITING for row in rows.values()):
+        raise errors.ProposalDecided
+    with _claimed(list(rows.values())):
+        found = _carry_out(principal, bank, [(rows[key], accept[key]) for key in accept])
+        outcomes = {key: outcome.value for key, outcome in found.items()}
+        for key in reject:
+            _decide(principal, rows[key], Proposal.State.REJECTED)
+            outcomes[key] = Proposal.State.REJECTED.value
+    return outcomes
+
+
+def _carry_out(
+    principal: Principal, bank: Bank, wanted: Sequence[tuple[Proposal, str | None]]
+) -> dict[str, Outcome]:
+    """Make the changes of these proposals of a run as one operation of it, and keep what became of
+    each."""
+    if not wanted:
+        return {}
+    worded = [_worded(row, text) for row, text in wanted]
+    done = consolidating.consolidate(principal, bank, worded, key=uuid.uuid4().hex)
+    outcomes: dict[str, Outcome] = {}
+    for (row, text), change, result in zip(wanted, worded, done.results, strict=True):
+        outcomes[row.uid] = result.outcome
+        if result.outcome is Outcome.STALE:
+            _mark_stale(row)
+        elif result.outcome is Outcome.APPLIED:
+            _accepted(principal, row, row.text if text is None else _text_of(change, row))
+    counted = Counter(outcomes.values())
+    with transaction.atomic():
+        runs = ConsolidationRun.objects.select_for_update().filter(proposals=wanted[0][0].pk)
+        for run in runs:
+            run.operations = [*run.operations, *filter(None, [done.operation])]
+            run.applied += counted[Outcome.APPLIED]
+            run.stale += counted[Outcome.STALE]
+            run.save(update_fields=["operations", "applied", "stale"])
+    return outcomes
+
+
+def _refuse(outcome: Outcome) -> None:
+    """Raise what keeps a change from being made, if anything does."""
+    match outcome:
+        case Outcome.STALE:
+            raise errors.ProposalStale
+        case Outcome.PINNED:
+            raise errors.Conflict("A memory that it would change is pinned: unpin it first.")
+        case Outcome.KNOWN:
+            raise errors.Conflict("The bank has this text already: reject the proposal.")
+        case Outcome.REFUSED:
+            raise errors.Conflict("It cannot be saved as it is: accept it in other words.")
+        case Outcome.APPLIED:
+            """Done."""
+
+
+def _worded(row: Proposal, text: str | None) -> Wanted:
+    """The change of a proposal, in these words if some are given. Raises Invalid."""
+    change = changes.load(row.kind, row.payload)
+    if text is None:
+        return change
+    match change:
+        case Promote():
+            return replace(change, draft=replace(change.draft, text=text))
+        case Extend():
+            return replace(change, item=_line(text))
+        case Merge():
+            raise errors.Invalid("A merge has no words of its own: leave text out.", loc="text")
+
+
+def _text_of(change: Wanted, row: Proposal) -> str:
+    match change:
+        case Promote():
+            return redact.mask(change.draft.text).text
+        case Extend():
+            return change.item
+        case Merge():
+            return row.text
 
 
 def reject(principal: Principal, key: str, *, reason: str | None = None) -> Proposed:
-    """Leave the rule as it is; the same is not proposed again.
+    """Leave everything as it is; the same is not proposed again.
 
     Raises ProposalNotFound, ProposalDecided, ScopeMissing.
     """
     row, _ = _open(principal, key)
     row.reason = drafts.clean_reason(reason)
-    return _decide(principal, row, Proposal.State.REJECTED)
+    with _claimed([row]):
+        return _decide(principal, row, Proposal.State.REJECTED)
 
 
 def _open(principal: Principal, key: str) -> tuple[Proposal, Bank]:
@@ -112,9 +319,17 @@ def _open(principal: Principal, key: str) -> tuple[Proposal, Bank]:
         bank = open_bank(principal, row.bank.name, Role.MAINTAINER, Scope.RUNS_RUN)
     except (errors.BankNotFound, errors.Forbidden) as error:
         raise errors.ProposalNotFound from error
+    if row.state == Proposal.State.STALE:
+        raise errors.ProposalStale
     if row.state != Proposal.State.WAITING:
         raise errors.ProposalDecided
     return row, bank
+
+
+def _accepted(principal: Principal, row: Proposal, text: str) -> Proposed:
+    is_edited = text != row.text
+    row.text = text
+    return _decide(principal, row, Proposal.State.EDITED if is_edited else Proposal.State.ACCEPTED)
 
 
 def _decide(principal: Principal, row: Proposal, state: Proposal.State) -> Proposed:
@@ -124,8 +339,10 @@ def _decide(principal: Principal, row: Proposal, state: Proposal.State) -> Propo
         state=state, text=row.text, reason=row.reason, decided_by=row.decided_by,
         decided_at=row.decided_at,
     )  # fmt: skip
-    if not decided:
+    if not decided:  # the claim has run out meanwhile
         raise errors.ProposalDecided
+    if state == Proposal.State.REJECTED:
+        ConsolidationRun.objects.filter(proposals=row.pk).update(rejected=F("rejected") + 1)
     return _proposed(row)
 
 
@@ -141,14 +358,46 @@ def _proposed(row: Proposal) -> Proposed:
     return Proposed(
         id=row.uid,
         bank=row.bank.name,
-        kind=KIND,
-        rule=LEARNED,
+        kind=row.kind,
         text=row.text,
         state=row.state,
+        because=row.because or None,
+        run=row.run.uid if row.run else None,
         session_id=row.session or None,
         proposed_by=row.proposed_by,
         proposed_at=milliseconds(row.proposed_at),
         decided_by=row.decided_by or None,
-        decided_at=milliseconds(row.decided_at) if row.decided_at else None,
+        decided_at=_decided_at(row),
         reason=row.reason or None,
+        **_shape(row),
     )
+
+
+def _decided_at(row: Proposal) -> int | None:
+    if row.decided_at is None or row.state == Proposal.State.WAITING:  # then it is a claim
+        return None
+    return milliseconds(row.decided_at)
+
+
+def _shape(row: Proposal) -> dict[str, Any]:
+    """What the fields say that differ from kind to kind."""
+    shape: dict[str, Any] = {
+        "rule": None, "category": None, "title": None, "memories": [], "retires": [],
+        "changes": None,
+    }  # fmt: skip
+    if row.kind == Proposal.Kind.LEARNED_RULE:
+        return shape | {"rule": LEARNED}
+    change = changes.load(row.kind, row.payload)
+    match change:
+        case Merge():
+            return shape | {"retires": [change.loser.id], "changes": change.survivor.id}
+        case Promote():
+            return shape | {
+                "category": change.draft.category,
+                "title": change.draft.title,
+                "memories": [each.id for each in change.sources],
+                "retires": [each.id for each in change.retires],
+            }
+        case Extend():
+            memories = [each.id for each in change.sources]
+            return shape | {"memories": memories, "changes": change.procedure.id}

@@ -1,14 +1,16 @@
 """Every call of the API with its rule: the least role and the scope. Tests walk this table."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from banks.access import Role, Scope
-from banks.models import Bank
-from banks.outbox import Delivery
+from banks.models import Bank, Operation
+from banks.outbox import Delivery, Job
 from banks.services import banks, entries, webhooks
-from recall.learning import proposals
-from recall.models import Proposal
+from recall.learning import proposals, runs
+from recall.models import ConsolidationRun, Proposal
 from tests import builders
 
 SAFE = ("GET", "HEAD")
@@ -64,6 +66,8 @@ def _rules(key: str, other: str) -> list[Rule]:
         Rule("list_files", "GET", "/files?bank=ops", read, viewer),
         Rule("read_file", "GET", "/files/semantic_memory/facts.md?bank=ops", read, viewer),
         Rule("recall", "POST", "/recall", read, viewer, {"bank": "ops", "query": "valve"}),
+        Rule("explain_recall", "POST", "/recall/explain", read, viewer,
+             {"bank": "ops", "query": "valve", "id": key}),
         Rule("preview", "POST", "/preview", read, viewer, {"bank": "ops", "query": "valve"}),
         Rule("pre_generate", "POST", "/hooks/pre-generate", Scope.HOOKS, None,
              {"metadata": {"memory_bank": "ops"}}),
@@ -77,6 +81,21 @@ def _rules(key: str, other: str) -> list[Rule]:
              Role.MAINTAINER, {}, refusal=(404,)),
         Rule("reject_proposal", "POST", "/proposals/ASKED/reject", Scope.RUNS_RUN,
              Role.MAINTAINER, {}, refusal=(404,)),
+        Rule("start_consolidation", "POST", "/consolidations", Scope.RUNS_RUN, Role.MAINTAINER,
+             {"bank": "ops"}),
+        Rule("list_consolidations", "GET", "/consolidations?bank=ops", Scope.RUNS_RUN,
+             Role.MAINTAINER),
+        # A run is visible to those who maintain its bank alone.
+        Rule("get_consolidation", "GET", "/consolidations/RAN", Scope.RUNS_RUN,
+             Role.MAINTAINER, refusal=(404,)),
+        Rule("apply_consolidation", "POST", "/consolidations/RAN/apply", Scope.RUNS_RUN,
+             Role.MAINTAINER, {}, refusal=(404,)),
+        Rule("undo_consolidation", "POST", "/consolidations/RAN/undo", Scope.RUNS_RUN,
+             Role.MAINTAINER, refusal=(404,)),
+        Rule("list_writes", "GET", "/rollbacks?bank=ops&session_id=chat", write,
+             Role.MAINTAINER),
+        Rule("roll_back", "POST", "/rollbacks", write, Role.MAINTAINER,
+             {"bank": "ops", "session_id": "chat"}),
         Rule("session_deleted", "POST", "/hooks/session-deleted", Scope.HOOKS, None,
              {"session_id": "chat"}),
         Rule("select_session", "PUT", "/sessions/chat", Scope.HOOKS, viewer, {"bank": "ops"}),
@@ -110,7 +129,8 @@ NAMES = [rule.name for rule in TABLE]
 # The first two are a POST because a query may be long. The others change nothing of a bank by
 # themselves: they are about a session of the caller's own.
 READING = (
-    "recall", "preview", "pre_generate", "turn_completed", "session_deleted", "select_session",
+    "recall", "explain_recall", "preview", "pre_generate", "turn_completed", "session_deleted",
+    "select_session",
 )  # fmt: skip
 CHANGING = [rule.name for rule in TABLE if rule.method not in SAFE and rule.name not in READING]
 
@@ -137,13 +157,24 @@ def scene_of(world: builders.World) -> Scene:
     banks.trash(world.admin, old)
     proposals.propose(world.bank, ["Close valve 2."], session="chat", by="user:editor")
     asked = Proposal.objects.latest("pk").uid
+    known = {"DEAD": dead.id, "ASKED": asked, "RAN": _ran(world)}
     rules = {
-        rule.name: replace(rule, path=rule.path.replace("DEAD", dead.id).replace("ASKED", asked))
+        rule.name: replace(
+            rule, path=reduce(lambda path, each: path.replace(*each), known.items(), rule.path)
+        )
         for rule in _rules(one.id, two.id)
     }
     scene = Scene(world, one.id, dead.id, rules)
     tell_again(scene)
     return scene
+
+
+def _ran(world: builders.World) -> str:
+    """A run over `ops` that has merged two memories, by its id."""
+    for text in ("Valve 4 hums.", "valve 4 hums"):
+        builders.save(world, text)
+    stop = threading.Event()
+    return runs.run_now(world.maintainer, world.bank, stop=stop, progress=lambda *_: None).id
 
 
 def tell_again(scene: Scene) -> None:
@@ -159,6 +190,12 @@ def tell_again(scene: Scene) -> None:
             scene.rules[rule.name] = replace(rule, path=path)
 
 
+def _run_again(world: builders.World) -> None:
+    """The run that was taken back has an operation to take back again."""
+    undone = Operation.objects.filter(bank=world.bank, act="undo").latest("pk")
+    ConsolidationRun.objects.update(operations=[undone.uid])
+
+
 def mended(scene: Scene, name: str) -> None:
     """Make what a call has changed as it was, so that the next person can ask for the same."""
     world = scene.world
@@ -172,6 +209,8 @@ def mended(scene: Scene, name: str) -> None:
         "restore_memory": lambda: entries.delete(world.editor, world.bank, scene.dead),
         "accept_proposal": lambda: Proposal.objects.update(state=Proposal.State.WAITING),
         "reject_proposal": lambda: Proposal.objects.update(state=Proposal.State.WAITING),
+        "start_consolidation": lambda: Job.objects.filter(kind=runs.KIND).delete(),
+        "undo_consolidation": lambda: _run_again(world),
         "delete_webhook": lambda: tell_again(scene),
         "test_webhook": lambda: tell_again(scene),
         "redeliver": lambda: tell_again(scene),

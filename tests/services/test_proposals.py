@@ -1,15 +1,18 @@
 """Lines for the rule `learned` wait for a person, who accepts, edits or rejects them."""
 
 from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from banks import errors, queries
+from banks import errors, queries, seams
 from banks.access import Scope
 from banks.models import Bank
-from banks.services import banks, rules
+from banks.services import banks, learning, rules
 from recall.learning import proposals
 from recall.learning.proposals import Proposed
+from recall.models import Proposal
 from tests.builders import World
 
 RULE = "Always answer in bar."
@@ -93,3 +96,39 @@ def test_only_who_maintains_the_bank_sees_and_decides(world: World, waiting: Pro
     banks.trash(world.admin, world.bank)
     with pytest.raises(errors.ProposalNotFound):
         proposals.accept(world.maintainer, waiting.id)
+
+
+def test_nobody_decides_while_another_one_does(
+    world: World, waiting: Proposed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = learning.add_line
+
+    def and_meanwhile(*given: Any) -> None:
+        for decide in (proposals.reject, proposals.accept):
+            with pytest.raises(errors.ProposalDecided):
+                decide(world.maintainer, waiting.id)
+        write(*given)
+
+    monkeypatch.setattr(learning, "add_line", and_meanwhile)
+    assert proposals.accept(world.maintainer, waiting.id).state == "accepted"
+    assert learned(world.bank) == f"- {RULE}\n"
+
+
+def test_a_decision_that_failed_or_was_killed_can_be_made_anew(
+    world: World, waiting: Proposed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(learning, "add_line", refused)
+        with pytest.raises(errors.StoreBusy):
+            proposals.accept(world.maintainer, waiting.id)
+    Proposal.objects.update(decided_at=seams.now())  # as a process leaves it that is killed now
+    with pytest.raises(errors.ProposalDecided):
+        proposals.accept(world.maintainer, waiting.id)
+    later = seams.now() + proposals.CLAIM + timedelta(seconds=1)
+    with seams.replaced(now=lambda: later):
+        assert proposals.listed(world.maintainer)[0].decided_at is None
+        assert proposals.accept(world.maintainer, waiting.id).state == "accepted"
+
+
+def refused(*_: Any) -> None:
+    raise errors.StoreBusy

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from banks import followers, jobs, sync
+from banks.jobs import schedule
 from banks.management.prepared import PreparedCommand
 from memoryconsole.background import Loop
 
@@ -28,6 +29,7 @@ class Command(PreparedCommand):
             tasks={
                 "look": sync.look_at_all,
                 "followers": followers.run_all,
+                "schedule": schedule.tick,
                 "jobs": crew.tick,
             },
             parent=options["parent"],

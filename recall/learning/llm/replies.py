@@ -45,15 +45,15 @@ def elements(reply: str) -> list[Element]:
 
     Raises ReplyUnusable.
     """
-    objects = _objects(reply)
-    found = [element for each in objects if (element := _element(each)) is not None]
-    if objects and not found:
+    told = objects(reply)
+    found = [element for each in told if (element := _element(each)) is not None]
+    if told and not found:
         raise errors.ReplyUnusable("Nothing in the model's list can be used.")
     return found
 
 
-def _objects(reply: str) -> list[Any]:
-    """The elements of the list, whatever they are."""
+def objects(reply: str) -> list[Any]:
+    """The elements of the list in an answer, whatever they are. Raises ReplyUnusable."""
     text = reply.rpartition("</think>")[2].strip()
     if len(text) > LONGEST_REPLY or "<think>" in text:
         raise errors.ReplyUnusable("The model's answer has no end.")
@@ -151,19 +151,19 @@ def _next_start(text: str, at: int) -> int:
 def _element(value: object) -> Element | None:
     """An element that can be used; a text alone is a fact."""
     told = value if isinstance(value, dict) else {"text": value}
-    text = _line(told.get("text"))
+    text = line(told.get("text"))
     if not SHORTEST <= len(text) <= LONGEST:
         return None
     return Element(
         text=text,
         category=_category(told.get("category")),
-        quote=_line(told.get("quote")),
-        tags=_labels(told.get("tags")),
-        entities=_labels(told.get("entities")),
+        quote=line(told.get("quote")),
+        tags=labels(told.get("tags")),
+        entities=labels(told.get("entities")),
     )
 
 
-def _line(value: object) -> str:
+def line(value: object) -> str:
     """A text on one line; "" for what is none, or holds half a character."""
     if not isinstance(value, str) or any("\ud800" <= each <= "\udfff" for each in value):
         return ""
@@ -177,8 +177,8 @@ def _category(value: object) -> Category:
     return known.get(word) or singular.get(word) or Category.FACTS
 
 
-def _labels(value: object) -> tuple[str, ...]:
+def labels(value: object) -> tuple[str, ...]:
     """Tags or entities that fit; the others are left out."""
-    words = [_line(each) for each in value] if isinstance(value, list) else []
+    words = [line(each) for each in value] if isinstance(value, list) else []
     fitting = [each for each in words if 0 < len(each) <= names.LABEL_LENGTH]
     return tuple(dict.fromkeys(fitting))[: names.LABEL_COUNT]
