@@ -155,6 +155,23 @@ def test_a_word_of_the_neighbour_in_a_session_finds_a_memory(world: World) -> No
     assert_index_is_as_rebuilt(world.bank)
 
 
+def test_a_dead_memory_at_an_end_of_its_session_gets_new_neighbours_too(world: World) -> None:
+    texts = ("The oven is hot.", "The fan is new.", "The crane is slow.", "The valve leaks.")
+    first, *_ = (save(world, text, session="s1").memory for text in texts[:2])
+    entries.delete(world.editor, world.bank, first.id)
+    indexer.catch_up(world.bank)
+    save(world, texts[2], session="s1")
+    assert_index_is_as_rebuilt(world.bank)
+    last = save(world, texts[3], session="s2").memory
+    fan, crane = (save(world, f"{text} Again.", session="s2").memory for text in texts[1:3])
+    for dead in (crane, last):
+        entries.delete(world.editor, world.bank, dead.id)
+    indexer.catch_up(world.bank)
+    entries.restore(world.editor, world.bank, last.id)
+    assert_index_is_as_rebuilt(world.bank)
+    assert fan.text in found(world, "valve")
+
+
 def test_a_memory_between_neighbours_that_dies_brings_them_together(world: World) -> None:
     texts = ("The oven is hot.", "The fan is new.", "The crane is slow.", "The valve leaks.")
     first, fan, crane, last = (save(world, text, session="s1").memory for text in texts)

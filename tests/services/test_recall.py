@@ -332,6 +332,25 @@ def test_a_question_for_the_newest_prefers_what_was_stated_last(world: World) ->
         assert texts(world, "latest oven setting of the bakery")[0] == said[1]
 
 
+def test_a_question_for_a_time_prefers_what_tells_one(world: World) -> None:
+    said = [
+        "The audit of kiln 4 was passed, the audit.",
+        "The audit of kiln 4 took place on Monday.",
+    ]
+    for text in said:
+        save(world, text)
+    assert texts(world, "who did the audit of kiln 4")[0] == said[0]
+    assert texts(world, "when was the audit of kiln 4")[0] == said[1]
+
+
+def test_a_statement_is_preferred_to_the_question_that_it_answers(world: World) -> None:
+    said = ["Which oil does kiln 4 take?", "Kiln 4 and kiln 5, like the press, take the green oil."]
+    for text in said:
+        save(world, text)
+    assert texts(world, "which oil does kiln 4 take")[0] == said[1]
+    assert texts(world, "which oil does kiln 4 take", mode="lexical")[0] == said[0]
+
+
 def test_the_rows_answer_while_there_is_no_index(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
