@@ -53,7 +53,7 @@ test: setup-dev ## tests without those of the targets below
 		--ignore tests/e2e --ignore tests/crash --ignore tests/schema $(ARGS)
 
 contracts: setup-dev ## tables over every call, role, page, secret and import; long random runs
-	$(PYTEST) -n 2 --dist worksteal -m wide tests/unit tests/contracts tests/console tests/services $(ARGS)
+	$(PYTEST) -n 2 --dist worksteal -m wide tests/unit tests/property tests/contracts tests/console tests/services $(ARGS)
 
 test-fast: setup-dev ## pure tests only
 	$(PYTEST) -m 'not wide' tests/unit tests/property $(ARGS)

@@ -1,6 +1,6 @@
 """The states of a memory or rule: its history on disk, and the row as the last of them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from banks.models import Bank, Change, Entry, Rule, SourceFile
 from banks.operations import store_errors
 from banks.queries import Memory, find, memory_of, milliseconds, plain
 from banks.store import history, names, parse, tree, types
-from banks.store.errors import InvalidName
+from banks.store.errors import InvalidName, StoreError
 from banks.surveys import Found
 
 
@@ -89,6 +89,36 @@ def planned_row(
     file = SourceFile(bank=bank, path=path)
     found = Found(path, position, parse.version(data), data, entry, ())
     return rows.row_of(bank, file, found)
+
+
+@dataclass(frozen=True, slots=True)
+class Then:
+    """What a memory was in one state: its title, else its summary or first sentence."""
+
+    name: str
+    pinned: bool
+
+
+def of_versions(bank: Bank, versions: Mapping[str, Collection[str]]) -> dict[tuple[str, str], Then]:
+    """What memories were in earlier states, by id and version; `versions` are those asked for, by
+    id. What the histories do not hold is left out, and all of it while the disk cannot be read.
+
+    Reads files only, one for each id.
+    """
+    folder = seams.data_folder().bank(bank.name)
+    found: dict[tuple[str, str], Then] = {}
+    for key, wanted in versions.items():
+        try:
+            log = folder.history(tree.history_path(key))
+        except StoreError:
+            return found
+        for record in history.decode(log)[0]:
+            version = parse.version(record.data)
+            entry = parse.block(record.data).entry if version in wanted else None
+            if entry is not None:
+                name = entry.title or entry.summary or names.first_sentence(entry.text)
+                found[key, version] = Then(name, entry.pinned)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,12 +29,13 @@ NEEDED: Mapping[Scope, Role] = MappingProxyType(
         Scope.MEMORY_CURATE: Role.EDITOR,
         Scope.RULES_READ: Role.VIEWER,
         Scope.RULES_WRITE: Role.MAINTAINER,
+        Scope.RUNS_RUN: Role.MAINTAINER,
         Scope.HOOKS: Role.VIEWER,
         Scope.ADMIN: Role.OWNER,
     }
 )
-"""The least role with which a scope is of use. Of the others, `banks:create` is given away by
-instance admins only, and no call needs `runs:run` yet."""
+"""The least role with which a scope is of use; `banks:create` is given away by instance admins
+only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

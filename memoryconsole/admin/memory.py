@@ -30,11 +30,21 @@ class BankAdmin(ThroughServices):
         "Agents and people stop seeing this bank. Its folder goes to the trash with everything in "
         "it, and can be restored from the list of banks."
     )
-    list_display = ("name", "description", "state", "head", "hold", "created_at")
+    list_display = ("name", "description", "state", "changes", "held", "created_at")
     list_filter = ("state",)
     search_fields = ("name", "description")
     ordering = ("name", "pk")
     actions = ("restore",)
+
+    @admin.display(description="changes so far", ordering="head")
+    def changes(self, row: Bank) -> int:
+        """The number of its last change."""
+        return row.head
+
+    @admin.display(description="on hold because", ordering="hold")
+    def held(self, row: Bank) -> str:
+        """Why it is on hold; `""` when it is not."""
+        return row.hold
 
     def bank_of(self, row: Bank) -> Bank:
         """Itself."""

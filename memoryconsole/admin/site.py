@@ -11,14 +11,21 @@ from django.urls import URLPattern, URLResolver
 
 from banks.access import require_admin
 from banks.models import AccessToken, Bank, Configuration, Membership, Rule
-from banks.outbox import Delivery, Job, Webhook
+from banks.outbox import Delivery, Job, Schedule, Webhook
 from memoryconsole.admin.installation import ConfigurationAdmin
 from memoryconsole.admin.memory import BankAdmin, RuleAdmin
 from memoryconsole.admin.people import MembershipAdmin, PersonAdmin, TokenAdmin
-from memoryconsole.admin.work import DeliveryAdmin, JobAdmin, WebhookAdmin
+from memoryconsole.admin.work import (
+    DeliveryAdmin,
+    JobAdmin,
+    RunAdmin,
+    ScheduleAdmin,
+    WebhookAdmin,
+)
 from memoryconsole.console.context import person
 from memoryconsole.console.pages import signed_in
 from memoryconsole.middleware import ADMIN_CONTENT_SECURITY_POLICY
+from recall.models import ConsolidationRun
 
 
 class ConsoleAdmin(AdminSite):
@@ -74,5 +81,7 @@ site.register(Membership, MembershipAdmin)
 site.register(AccessToken, TokenAdmin)
 site.register(User, PersonAdmin)
 site.register(Job, JobAdmin)
+site.register(Schedule, ScheduleAdmin)
+site.register(ConsolidationRun, RunAdmin)
 site.register(Webhook, WebhookAdmin)
 site.register(Delivery, DeliveryAdmin)

@@ -1,4 +1,4 @@
-"""The form of the configuration: the fields that do something today, in groups."""
+"""The form of the configuration: its fields in groups, each with its meaning and its limits."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -17,33 +17,74 @@ from memoryconsole.console.forms import Form
 _DEFAULTS = Config()
 
 LABELS = {
-    "default_bank": "Default bank",
     "recall_limit": "Memories of a recall",
-    "decay_half_life_days": "Half-life in days",
-    "inject_rules": "Give agents the rules",
-    "max_rule_chars": "Room for rules in characters",
     "inject_memories": "Give agents memories",
     "recall_budget_tokens": "Room for memories in tokens",
+    "decay_half_life_days": "Half-life in days",
+    "embeddings_enabled": "Compare meanings",
+    "embedding_model": "Model that compares meanings",
+    "inject_rules": "Give agents the rules",
+    "max_rule_chars": "Room for rules in characters",
+    "extraction_enabled": "Learn from turns",
+    "extraction_model": "Model that reads turns",
+    "extraction_window": "Messages of a reading",
+    "extraction_timeout_ms": "Time for a reading in milliseconds",
+    "max_memories_per_turn": "Memories of a turn",
+    "rule_learning_enabled": "Learn rules",
+    "default_bank": "Default bank",
     "data_dir": "Data folder",
 }
-"""The fields of the form. The others wait for a model: they are kept, and change nothing yet."""
+"""The fields in words, in the order of the page."""
 
 GROUPS = (
-    ("Banks", ("default_bank", "data_dir")),
-    ("Recall", ("recall_limit", "decay_half_life_days")),
     (
-        "What agents are given",
-        ("inject_rules", "max_rule_chars", "inject_memories", "recall_budget_tokens"),
+        "Recall",
+        (
+            "recall_limit",
+            "inject_memories",
+            "recall_budget_tokens",
+            "decay_half_life_days",
+        ),
     ),
+    ("Meaning", ("embeddings_enabled", "embedding_model")),
+    ("Rules", ("inject_rules", "max_rule_chars")),
+    (
+        "Learning",
+        (
+            "extraction_enabled",
+            "extraction_model",
+            "extraction_window",
+            "extraction_timeout_ms",
+            "max_memories_per_turn",
+            "rule_learning_enabled",
+        ),
+    ),
+    ("Storage", ("default_bank", "data_dir")),
 )
+
+NO_MODEL = (
+    "No model is configured: until MEMORYCONSOLE_MODEL_BASE_URL says where one is asked, these "
+    "fields are kept and change nothing."
+)
+NO_MEANING = (
+    "No model for it is configured: recall goes by words. These fields are kept and change nothing."
+)
+FIXED = "The environment says where it is: MEMORYCONSOLE_DATA_DIR."
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Some fields under a heading."""
+    """Some fields under a heading; `note` says why they change nothing where that is so."""
 
     title: str
     fields: list[forms.BoundField]
+
+    @property
+    def note(self) -> str:
+        """What is to be known before one reads them."""
+        if self.title == "Meaning":
+            return NO_MEANING
+        return NO_MODEL if self.title == "Learning" and not settings.MODEL_BASE_URL else ""
 
 
 class ConfigForm(Form):
@@ -53,16 +94,12 @@ class ConfigForm(Form):
         super().__init__(data, **{"initial": asdict(config.current())} | kwargs)
         for _, names in GROUPS:
             for name in names:
-                if name != "data_dir" or not settings.DATA_DIR_GIVEN:
-                    self.fields[name] = _field(name)
+                self.fields[name] = _field(name)
 
     @property
     def groups(self) -> list[Group]:
         """The fields by group."""
-        return [
-            Group(title, [self[name] for name in names if name in self.fields])
-            for title, names in GROUPS
-        ]
+        return [Group(title, [self[name] for name in names]) for title, names in GROUPS]
 
     def save(self, principal: Principal) -> list[str]:
         """Set what was edited; its labels. Raises what `configuration.change` raises."""
@@ -75,7 +112,12 @@ class ConfigForm(Form):
     @property
     def edited(self) -> list[str]:
         """The names of the fields whose value is not the one that was shown."""
-        return [name for name in self.fields if self.cleaned_data[name] != self.shown[name]]
+        shown = self.shown
+        return [
+            name
+            for name, field in self.fields.items()
+            if not field.disabled and self.cleaned_data[name] != shown[name]
+        ]
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -107,19 +149,26 @@ def _field(name: str) -> forms.Field:
     takes, default = FIELDS[name], getattr(_DEFAULTS, name)
     common: dict[str, Any] = {"label": LABELS[name], "show_hidden_initial": True}
     if isinstance(default, bool):
-        word = "on" if default else "off"
-        return forms.BooleanField(
-            required=False, help_text=f"{takes.meaning} Default: {word}.", **common
-        )
+        told = _hint(name, "", "on" if default else "off")
+        return forms.BooleanField(required=False, help_text=told, **common)
     if isinstance(default, int):
-        bounds = f"{takes.least:,} to {takes.most:,}"
         return forms.IntegerField(
-            help_text=f"{takes.meaning} {bounds}. Default: {default:,}.",
+            help_text=_hint(name, f"{takes.least:,} to {takes.most:,}.", f"{default:,}"),
             widget=forms.NumberInput(attrs={"min": takes.least, "max": takes.most}),
             **common,
         )
     return forms.CharField(
-        help_text=f"{takes.meaning} Default: {default}.",
+        required=takes.least > 0,
+        disabled=name == "data_dir" and settings.DATA_DIR_GIVEN,
+        help_text=_hint(name, f"At most {takes.most:,} characters.", default or "empty"),
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "none"}),
         **common,
     )
+
+
+def _hint(name: str, limits: str, default: str) -> str:
+    """What a field means and takes, and who says it where this form does not."""
+    told = [FIELDS[name].meaning, limits, f"Default: {default}."]
+    if name == "data_dir" and settings.DATA_DIR_GIVEN:
+        told.append(FIXED)
+    return " ".join(filter(None, told))

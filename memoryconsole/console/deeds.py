@@ -1,6 +1,6 @@
 """What the audit log shows: deeds in words, with links to what they were about."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
@@ -11,7 +11,7 @@ from banks import access, audit, queries
 from banks.access import Principal, Role
 from banks.audit import Deed, Touch
 from banks.queries import Memory
-from banks.revisions import rules_with_past
+from banks.revisions import Then, of_versions, rules_with_past
 from memoryconsole.console import htmx
 from memoryconsole.console.timeline import as_in_left_out
 
@@ -105,8 +105,8 @@ class Wanted:
 @dataclass(frozen=True, slots=True)
 class Target:
     """One thing that a deed changed. `address` leads to it, `""` where there is no page; `name` is
-    the beginning of a memory that is still there; `became` is told where not all
-    things became the same."""
+    what the deed made of a memory, or what it was before, as far as that is known, else what it is
+    now; `became` is told where not all things became the same."""
 
     key: str
     address: str
@@ -193,27 +193,60 @@ def log(principal: Principal, wanted: Wanted, rows: int = 0) -> Log:
         after=wanted.after or None,
         limit=htmx.whole_pages(rows, PAGE, audit.PAGE_MOST),
     )
-    named, rules = _named(principal, page.deeds), _rules(principal, page.deeds)
+    states, rules = _states(principal, page.deeds), _rules(principal, page.deeds)
     return Log(
         wanted=wanted,
-        lines=[_line(deed, named, rules, wanted) for deed in page.deeds],
+        lines=[_line(deed, states, rules, wanted) for deed in page.deeds],
         banks=[each.name for each in queries.summaries(principal)],
         older=replace(wanted, after=page.next_cursor).query_string if page.next_cursor else "",
     )
 
 
-def _named(principal: Principal, deeds: Iterable[Deed]) -> dict[tuple[str, str], Memory]:
-    """The memories that lines name, as they are now; by bank and id."""
-    keys: dict[str, set[str]] = {}
+@dataclass(frozen=True, slots=True)
+class _States:
+    """What the memories are that lines name, and what they were; by bank, id and version."""
+
+    now: dict[tuple[str, str], Memory]
+    then: dict[tuple[str, str, str], Then]
+
+    def after(self, deed: Deed, touch: Touch) -> Then | None:
+        """What a deed made of a memory; None when nobody knows."""
+        return self.then.get((deed.bank, touch.key, touch.version_after))
+
+    def before(self, deed: Deed, touch: Touch) -> Then | None:
+        """What it was before."""
+        return self.then.get((deed.bank, touch.key, touch.version_before))
+
+    def name(self, deed: Deed, touch: Touch) -> str:
+        """What a memory was called when the deed was done; `""` when nobody knows."""
+        known = self.after(deed, touch) or self.before(deed, touch)
+        if known is not None:
+            return known.name
+        memory = self.now.get((deed.bank, touch.key))
+        return (memory.title or memory.summary) if memory else ""
+
+
+def _states(principal: Principal, deeds: Iterable[Deed]) -> _States:
+    """What the page needs to know of memories: rows by bank, and one history for each of them."""
+    wanted: dict[str, dict[str, set[str]]] = {}
     for deed in deeds:
-        entries = {each.key for each in deed.changes[:SHOWN] if each.target == "entry"}
-        keys.setdefault(deed.bank, set()).update(entries)
-    found: dict[tuple[str, str], Memory] = {}
-    for name, wanted in keys.items():
+        for touch in deed.changes[:SHOWN]:
+            if touch.target == "entry":
+                versions = wanted.setdefault(deed.bank, {}).setdefault(touch.key, set())
+                versions.update((touch.version_before, touch.version_after))
+    states = _States({}, {})
+    for name, versions_of in wanted.items():
         bank = access.bank_for(principal, name, Role.VIEWER)
-        rows = queries.rows_by_ids(bank, wanted)
-        found |= {(name, each.id): each for each in queries.memories(bank, list(rows.values()))}
-    return found
+        rows = queries.rows_by_ids(bank, versions_of)
+        for each in queries.memories(bank, list(rows.values())):
+            states.now[name, each.id] = each
+            here = Then(each.title or each.summary, each.pinned)
+            states.then[name, each.id, each.version] = here
+            versions_of[each.id].discard(each.version)
+        earlier = {key: versions - {""} for key, versions in versions_of.items()}
+        for (key, version), was in of_versions(bank, earlier).items():
+            states.then[name, key, version] = was
+    return states
 
 
 def _rules(principal: Principal, deeds: Iterable[Deed]) -> set[tuple[str, str]]:
@@ -232,20 +265,19 @@ def _is_rule(touch: Touch) -> bool:
 
 def _line(
     deed: Deed,
-    named: Mapping[tuple[str, str], Memory],
+    states: _States,
     rules: Set[tuple[str, str]],
     wanted: Wanted,
 ) -> Line:
-    memories = {each.key: named.get((deed.bank, each.key)) for each in deed.changes}
-    verb, what = _words(deed, memories)
+    verb, what = _words(deed, states)
     targets = [
-        _target(deed, each, memories[each.key], has_page=(deed.bank, each.key) in rules)
+        _target(deed, each, states, has_page=(deed.bank, each.key) in rules)
         for each in deed.changes
     ]
     return Line(deed, verb, what, targets, replace(wanted, who=deed.actor, after=""))
 
 
-def _words(deed: Deed, memories: Mapping[str, Memory | None]) -> tuple[str, str]:
+def _words(deed: Deed, states: _States) -> tuple[str, str]:
     """Verb and object."""
     first = deed.changes[0]
     if not deed.uid:
@@ -254,7 +286,7 @@ def _words(deed: Deed, memories: Mapping[str, Memory | None]) -> tuple[str, str]
     if deed.act == "save" and deed.count == 1:
         verb = {"updated": "confirmed", "restored": "restored"}.get(first.action, verb)
     if deed.act in _PINS:
-        verb = next((word for touch in deed.changes if (word := _pinned(touch, memories))), verb)
+        verb = next((word for each in deed.changes if (word := _pinned(deed, each, states))), verb)
     if deed.act == "set rule":
         verb = _rule_act(first)
     if deed.act in ("undo", "import") and deed.count == 1:
@@ -287,17 +319,16 @@ def _rule_act(touch: Touch) -> str:
     return "changed" if touch.version_after else "removed"
 
 
-def _pinned(touch: Touch, memories: Mapping[str, Memory | None]) -> str:
-    """Which it was, as far as the memory as it is now tells: it is what the deed made of it, or
-    what it was before."""
-    memory = memories.get(touch.key)
-    if memory is None or memory.version not in (touch.version_before, touch.version_after):
+def _pinned(deed: Deed, touch: Touch, states: _States) -> str:
+    """Which it was, as far as the state that the deed made is known, or the one before it."""
+    after, before = states.after(deed, touch), states.before(deed, touch)
+    if after is None and before is None:
         return ""
-    became = memory.pinned == (memory.version == touch.version_after)
+    became = after.pinned if after else not (before and before.pinned)
     return "pinned" if became else "unpinned"
 
 
-def _target(deed: Deed, touch: Touch, memory: Memory | None, *, has_page: bool) -> Target:
+def _target(deed: Deed, touch: Touch, states: _States, *, has_page: bool) -> Target:
     if touch.target == "entry":
         address = reverse("memory", args=[deed.bank, touch.key])
     elif _is_rule(touch):
@@ -308,5 +339,4 @@ def _target(deed: Deed, touch: Touch, memory: Memory | None, *, has_page: bool) 
     became = ""
     if is_mixed:
         became = f"{_act(touch)} the rule" if _is_rule(touch) else _act(touch)
-    name = (memory.title or memory.summary) if memory else ""
-    return Target(touch.key, address, name or "", became)
+    return Target(touch.key, address, states.name(deed, touch), became)

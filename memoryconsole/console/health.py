@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from django.conf import settings
+
 from banks import findings, queries
 from banks.access import Principal, Role, Scope
 from banks.doctor import Check, Finding
@@ -22,7 +24,7 @@ class State(StrEnum):
     BROKEN = "Not well"
     ADVICE = "Worth a look"
     UNKNOWN = "Could not be checked"
-    LATER = "Not available yet"
+    UNUSED = "Not set up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ WORDS = {
     "rules": Words(
         "Rules within the budget",
         "What is over the budget reaches no agent.",
-        "Shorten the rules of the bank, or raise max_rule_chars.",
+        "Shorten the rules of the bank, or give them more “Room for rules in characters”.",
     ),
     "queue": Words(
         "Background work",
@@ -126,7 +128,11 @@ WORDS = {
         "One that was turned off is told nothing.",
         "See its deliveries, make the receiver work, then turn it on again.",
     ),
-    "model": Words("Model for learning", "Agents remember only what they save themselves."),
+    "model": Words(
+        "Model for learning",
+        "Agents remember only what they save themselves.",
+        "Look at its server; MEMORYCONSOLE_MODEL_BASE_URL says where it is asked.",
+    ),
     "embedder": Words(
         "Model for meaning", "A memory in other words than the question may not be found."
     ),
@@ -143,9 +149,6 @@ WORDS = {
     ),
     "index size": Words("Size of the search index", "It takes room.", "Make it small:", "reindex"),
 }
-
-LATER = frozenset({"model", "embedder"})
-"""Checks of what cannot be set up yet: there is nothing that somebody could do about them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +192,7 @@ class Shown:
     @property
     def is_fine(self) -> bool:
         """Whether nothing has to be done."""
-        return self.state in (State.FINE, State.LATER)
+        return self.state in (State.FINE, State.UNUSED)
 
     @property
     def kind(self) -> str:
@@ -229,7 +232,7 @@ class Health:
         return sum(check.state is state for check in self.checks)
 
 
-_ORDER = [State.BROKEN, State.UNKNOWN, State.ADVICE, State.FINE, State.LATER]
+_ORDER = [State.BROKEN, State.UNKNOWN, State.ADVICE, State.FINE, State.UNUSED]
 
 
 def health(principal: Principal, *, whole: bool) -> Health:
@@ -250,7 +253,7 @@ def _shown(principal: Principal, check: Check, held: list[Held]) -> Shown:
         key=check.name.replace(" ", "-"),
         state=state,
         words=words,
-        said=words.suffers if state is State.LATER else check.detail,
+        said=words.suffers if state is State.UNUSED else check.detail,
         spots=_spots(principal, check.findings[:SHOWN]),
         found=len(check.findings),
         held=held if check.name == "holds" else [],
@@ -262,8 +265,8 @@ def _state(check: Check) -> State:
         return State.UNKNOWN
     if check.ok:
         return State.FINE
-    if check.name in LATER:
-        return State.LATER
+    if check.name == "embedder" or (check.name == "model" and not settings.MODEL_BASE_URL):
+        return State.UNUSED
     return State.BROKEN if check.required else State.ADVICE
 
 

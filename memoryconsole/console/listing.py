@@ -13,6 +13,7 @@ from memoryconsole.console.context import Place, person, place
 from memoryconsole.console.damage import Damage, damages
 from memoryconsole.console.filters import RETIRED, Chips, Wanted, chips
 from recall import services as recall_services
+from recall.services import LIMIT_MOST
 
 PAGE, MOST = 50, 500
 """How many rows come at once, and how many a list has at most that is shown again."""
@@ -56,9 +57,10 @@ class Pill:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
     """A page of rows, or those that follow on it. `total` counts all that the filters let through
-    (of a ranked list: what is shown), `first` is the place of the first row among them, from 1, and
-    `begin` that of the first row on the page; `notice` says what is not as usual with the search,
-    `retired` counts what would match besides when nothing does, `damages` is what the files hide.
+    (of a ranked list the best of them, `is_cut` when there may be more), `first` is the place of
+    the first row among them, from 1, and `begin` that of the first row on the page; `notice` says
+    what is not as usual with the search, `retired` counts what would match besides when nothing
+    does, `damages` is what the files hide.
     """
 
     place: Place
@@ -72,6 +74,7 @@ class Listing:
     next_query: str = ""
     notice: str = ""
     is_ranked: bool = False
+    is_cut: bool = False
     retired: int = 0
     damages: list[Damage] = field(default_factory=list)
 
@@ -93,7 +96,12 @@ class Listing:
     @property
     def is_part(self) -> bool:
         """Whether there are pages before or behind this one."""
-        return bool(self.next_query) or self.first > 1
+        return bool(self.next_query) or self.first > 1 or self.is_cut
+
+    @property
+    def is_at_limit(self) -> bool:
+        """Whether there may be more matches behind the last row, but a search gives no more."""
+        return self.is_cut and not self.next_query
 
     @property
     def last(self) -> int:
@@ -109,20 +117,22 @@ class Listing:
     def headline(self) -> str:
         """What is shown, of how many, in which order."""
         if self.is_ranked:
-            return ranked_headline(self.total)
+            return ranked_headline(self.total, self.begin, self.last, is_cut=self.is_cut)
         return headline(self.place, self.wanted, self.total, begin=self.begin, last=self.last)
 
     @property
     def extent(self) -> str:
         """Which part of the list is on the page; `""` when that is all of it."""
-        return extent(self.begin, self.last, self.total) if self.is_part else ""
+        if not self.is_part:
+            return ""
+        return extent(self.begin, self.last, self.total, is_cut=self.is_cut)
 
     @property
     def said(self) -> str:
         """The same for ears: what a filter did."""
         if not self.wanted.is_narrowed:
             return self.headline
-        return f"{self.total:,} match{'' if self.total == 1 else 'es'}"
+        return f"{_matches(self.total, is_cut=self.is_cut)}"
 
 
 def headline(here: Place, wanted: Wanted, total: int, *, begin: int = 1, last: int = 0) -> str:
@@ -136,16 +146,29 @@ def headline(here: Place, wanted: Wanted, total: int, *, begin: int = 1, last: i
     return f"{shown}{whole:,} {noun}" + (", newest first" if total > 1 else "")
 
 
-def ranked_headline(total: int) -> str:
-    """The same for a list of matches."""
-    if total == PAGE:
-        return f"The {PAGE} best matches, best first"
-    return "1 match" if total == 1 else f"{total} matches, best first"
+def ranked_headline(total: int, begin: int, last: int, *, is_cut: bool) -> str:
+    """The same for a list of matches; `is_cut`: there may be more than `total`."""
+    shown = (
+        f"{begin} to {last} of " if begin > 1 else f"The {last} best of " if last < total else ""
+    )
+    if is_cut and not shown:
+        return f"The {total} best matches, best first"
+    told = f"{shown}{_matches(total, is_cut=is_cut)}"
+    return told if total == 1 else f"{told}, best first"
 
 
-def extent(begin: int, last: int, total: int) -> str:
+def _matches(total: int, *, is_cut: bool) -> str:
+    return f"{_at_least(total, is_cut=is_cut)} match{'' if total == 1 else 'es'}"
+
+
+def _at_least(total: int, *, is_cut: bool) -> str:
+    return f"{total:,} or more" if is_cut else f"{total:,}"
+
+
+def extent(begin: int, last: int, total: int, *, is_cut: bool = False) -> str:
     """Which part of a list is on the page."""
-    return f"{f'{begin:,} to' if begin > 1 else 'Showing'} {last:,} of {total:,}"
+    where = f"{begin:,} to" if begin > 1 else "Showing"
+    return f"{where} {last:,} of {_at_least(total, is_cut=is_cut)}"
 
 
 def listing(
@@ -162,9 +185,9 @@ def listing(
     # Before the rows: what comes in between is told by the pill rather than lost.
     since = Pill(bank.head, wanted.following("").query_string)
     shown, address = place(request, name), seen if of == "more" else wanted
-    found = _ranked(principal, bank, wanted) if wanted.q else _Found()
+    limit = PAGE if of == "more" else htmx.whole_pages(rows, PAGE, MOST)
+    found = _ranked(principal, bank, wanted, limit) if wanted.q else _Found()
     if not found.is_ranked:
-        limit = PAGE if of == "more" else htmx.whole_pages(rows, PAGE, MOST)
         found = _newest_first(bank, wanted, found.notice, limit)
     return Listing(
         place=shown,
@@ -178,6 +201,7 @@ def listing(
         next_query=wanted.following(found.cursor).query_string if found.cursor else "",
         notice=found.notice,
         is_ranked=found.is_ranked,
+        is_cut=found.is_cut,
         retired=0 if found.total else _retired(principal, bank, wanted),
         damages=damages(findings.unreadable(bank)) if of == "page" else [],
     )
@@ -194,25 +218,41 @@ class _Found:
     notice: str = ""
     is_ranked: bool = False
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether there may be more matches than a search gives."""
+        return self.is_ranked and self.total == LIMIT_MOST
 
-def _ranked(principal: Principal, bank: Bank, wanted: Wanted) -> _Found:
-    """The best matches, or why there is no ranking."""
+
+def _ranked(principal: Principal, bank: Bank, wanted: Wanted, limit: int = 0) -> _Found:
+    """At most `limit` of the best matches, or why there is no ranking."""
+    if wanted.after and not _is_place(wanted.after):
+        return _Found()  # a page of a list that was not ranked when it began
     found = recall_services.recall(
         principal,
         bank,
         wanted.q,
-        limit=PAGE,
+        limit=LIMIT_MOST,
         filters=wanted.filters,
         include_superseded=RETIRED in wanted.marks,
     )
     if found.retrieval in NOT_RANKED:
         return _Found(notice=NOT_RANKED[found.retrieval])
+    start = int(wanted.after or 0)
+    end = min(start + limit, len(found.memories))
     return _Found(
-        memories=[(hit.memory, hit.score) for hit in found.memories],
+        memories=[(hit.memory, hit.score) for hit in found.memories[start:end]],
         total=len(found.memories),
+        first=start + 1,
+        cursor=str(end) if end < len(found.memories) else "",
         notice=_behind(found.index.lag),
         is_ranked=True,
     )
+
+
+def _is_place(after: str) -> bool:
+    """Whether a cursor is that of a ranked list: how many matches stand before the page."""
+    return after.isascii() and after.isdecimal() and len(after) <= len(str(LIMIT_MOST))
 
 
 def _newest_first(bank: Bank, wanted: Wanted, notice: str, limit: int) -> _Found:
@@ -285,7 +325,9 @@ def alone(request: HttpRequest, name: str, key: str, wanted: Wanted, *, rows: in
         return Alone(here, _row(memory, wanted))
     found = _counted(principal, bank, wanted)
     if found.is_ranked:
-        return Alone(here, None, ranked_headline(found.total))
+        last = rows - 1 if rows else found.total
+        told = ranked_headline(found.total, 1, min(last, found.total), is_cut=found.is_cut)
+        return Alone(here, None, told)
     if not rows:
         return Alone(here, None, "" if wanted.after else headline(here, wanted, found.total))
     above = queries.list_memories(bank, wanted.filters, limit=1, cursor=wanted.after or None)

@@ -8,6 +8,7 @@ from django.utils.safestring import SafeString
 
 from banks import errors, queries
 from banks.access import Role, Scope
+from banks.audit import BY_HAND
 from banks.queries import LastChange, RuleText
 from banks.revisions import RuleRevision, of_rule, rules_with_past
 from banks.services import Bank, open_bank
@@ -52,12 +53,20 @@ class Row:
         return self.packed.chars if self.packed else rule_size(self.rule.content)
 
     @property
+    def size(self) -> str:
+        """Its size, and how much of it is given where that is not all."""
+        if self.packed is None or self.packed.fit is Fit.WHOLE:
+            return f"{self.chars:,}"
+        return f"given {self.packed.kept_chars:,} of {self.chars:,}"
+
+    @property
     def share(self) -> str:
-        """Its part of the budget; "" when it takes nothing of it."""
-        if self.packed is None or not self.budget_chars:
+        """What is given of it as a part of the budget; "" when it takes nothing of it. Never
+        rounded up, so that all of them are no more than the whole."""
+        if self.packed is None or not (self.budget_chars and self.packed.kept_chars):
             return ""
-        percent = 100 * self.packed.kept_chars / self.budget_chars
-        return "< 1 %" if 0 < percent < 1 else f"{percent:.0f} %"
+        percent = 100 * self.packed.kept_chars // self.budget_chars
+        return f"{percent} %" if percent else "< 1 %"
 
     @property
     def cut(self) -> str:
@@ -302,6 +311,8 @@ def _steps(revisions: Sequence[RuleRevision]) -> list[Step]:
 
 def _reason(revision: RuleRevision, earlier: Sequence[RuleRevision]) -> str:
     """Why a state was made. What was brought back is named as it is on the page."""
+    if revision.actor == BY_HAND:
+        return ""
     if revision.act != REVERTED:
         return revision.reason or ""
     wanted = brought_back(revision.reason or "")

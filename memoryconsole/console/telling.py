@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpRequest
@@ -10,7 +11,7 @@ from django.urls import reverse
 
 from banks import audit, errors, queries
 from banks.access import Principal, Role, Scope
-from banks.queries import Memory
+from banks.queries import Memory, RuleText
 from banks.revisions import of_entry
 from banks.services import Bank, entries, open_bank
 from memoryconsole.console import context
@@ -20,9 +21,9 @@ from memoryconsole.console.lineage import Link, lineage
 from memoryconsole.console.timeline import SHOWN, Step, steps
 
 MASK = "[redacted:"
-UNDO, REDO, LINK = "undo", "redo", "link"
+UNDO, REDO, LINK, LOG = "undo", "redo", "link", "log"
 """What the tags of a message begin with: the address of an Undo form, with what was changed first,
-the same after an undo, or the address of another memory."""
+the same after an undo, the address of another memory, or that of a part of the audit log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +124,18 @@ def tell_undone(request: HttpRequest, bank: Bank, key: str) -> None:
     uid = page.deeds[0].uid if page.deeds else ""
     said, kind = ("Done again.", UNDO) if "again" in request.POST else ("Undone.", REDO)
     messages.success(request, said, extra_tags=_undo_tags(kind, bank, uid, key) if uid else "")
+
+
+def tell_overtaken(request: HttpRequest, bank: Bank, current: object) -> None:
+    """Tell that an undo came too late. `current`: the memory or rule that was changed since, as it
+    is now; of a rule that is gone nothing."""
+    wanted = {"bank": bank.name}
+    if isinstance(current, Memory):
+        wanted["key"] = current.id
+    elif isinstance(current, RuleText):
+        wanted["key"] = current.name
+    said = "A later change is on top of it: undo that one first."
+    messages.error(request, said, extra_tags=f"{LOG} {reverse('audit')}?{urlencode(wanted)}")
 
 
 def _undo_tags(kind: str, bank: Bank, uid: str, key: str) -> str:

@@ -22,6 +22,9 @@ MEANINGS = {
     Scope.MEMORY_CURATE: "Change pinned memories too, and set when a memory was made.",
     Scope.RULES_READ: "Read the rules of a bank.",
     Scope.RULES_WRITE: "Write the rules that every conversation begins with.",
+    Scope.RUNS_RUN: (
+        "Have ended turns read and memories consolidated; see and decide what waits for a person."
+    ),
     Scope.HOOKS: "Give each turn of an agent the memories and rules that fit it.",
     Scope.ADMIN: (
         "Describe and rename banks, move them to the trash and back; have webhooks called. "

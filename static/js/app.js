@@ -1,15 +1,14 @@
-// What pages do beyond links and forms: toasts, focus, busy marks, drawer, confirm, copy.
-// Everything here is an extra: without it each link and form works by itself.
+// What pages do beyond links and forms, each of which works without it.
 "use strict";
 (() => {
   const TOAST_MS = 10000, TOASTS_AT_ONCE = 3, PLACES = ["page", "found", "drawer", "log"];
   const UNSAVED = "What you typed is not saved. Go on without it?";
-  const one = (id) => document.getElementById(id);
+  const one = (id) => document.getElementById(id), all = (css) => [...document.querySelectorAll(css)];
   const say = (text) => { one("say").textContent = text; };
 
   document.documentElement.classList.add("has-script");
 
-  // --- toasts: ten seconds, but not while somebody points at one or has the focus in it
+  // --- toasts: ten seconds, but not while one is pointed at or holds the focus
   function startToast(toast) {
     let timer = 0;
     const stop = () => clearTimeout(timer);
@@ -45,7 +44,7 @@
   const isAsked = ({ triggeringEvent }) => triggeringEvent && triggeringEvent.type !== "bank:changed";
   // A list that is shown again has as many rows as before.
   document.addEventListener("htmx:configRequest", (event) => {
-    event.detail.headers["HX-Rows"] = document.querySelectorAll(".row, .deed").length;
+    event.detail.headers["HX-Rows"] = all(".row, .deed").length;
   });
   document.addEventListener("htmx:beforeRequest", (event) => {
     const { elt, target, requestConfig } = event.detail;
@@ -74,7 +73,11 @@
     const above = wanted?.[0]?.startsWith("after ") && one(wanted[0].slice(6));
     first(above?.nextElementSibling)?.focus();
     keepFocus();
+    count();
   });
+  // --- how many are picked
+  const count = () => all(".bulk-word").forEach((word) => { word.textContent = `${all(".pick:checked").length} picked`; });
+  document.addEventListener("change", count);
   document.addEventListener("htmx:load", (event) => {
     if (event.detail.elt.matches?.(".toast")) startToast(event.detail.elt);
   });
@@ -83,7 +86,7 @@
     const { target, requestConfig } = event.detail;
     if (target?.id !== "drawer") return;  // Back has no target
     const open = one(`m-${one("drawer")?.dataset.id}`);
-    document.querySelector(".row.is-open")?.classList.remove("is-open");
+    all(".row.is-open")[0]?.classList.remove("is-open");
     open?.classList.add("is-open");
     const source = open || one("found");
     if (source && requestConfig.verb === "post") htmx.ajax("GET", location.href, { source, target: source, swap: "outerHTML" });
@@ -143,12 +146,12 @@
 
   // --- keys
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && !document.querySelector("dialog:modal")) {
-      const menu = document.querySelector(".topbar details[open]");
+    if (event.key === "Escape" && !all("dialog:modal")[0]) {
+      const menu = all(".topbar details[open]")[0];
       if (menu) { menu.open = false; menu.querySelector("summary").focus(); return; }
       const row = event.target.closest(".is-editing");
       if (row && isUnsaved(row) && !confirm(UNSAVED)) return;
-      (row?.querySelector("[data-escape]") || document.querySelector("#drawer [data-escape]"))?.click();
+      (row?.querySelector("[data-escape]") || all("#drawer [data-escape]")[0])?.click();
     }
     const form = event.target.closest("form");
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && form) form.requestSubmit();

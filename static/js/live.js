@@ -1,5 +1,5 @@
-// One stream of counters a tab. What changed is told on <body> as "bank:changed"; who wants to show
-// it listens there. Closed while the tab is hidden: a browser has six connections for all its tabs.
+// One stream of counters a tab. What changed is told on <body> as "bank:changed".
+// Closed while the tab is hidden: a browser has six connections for all its tabs.
 "use strict";
 (() => {
   const QUIET_MS = 1000, LATEST_MS = 5000, TRIES = 3, WAIT_MS = 2000;

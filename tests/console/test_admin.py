@@ -234,6 +234,11 @@ def test_a_bank_is_made_described_renamed_trashed_and_restored(
     assert (settings.DATA_DIR / "shed/bank.yaml").exists()
 
 
+def test_the_list_of_banks_has_words_for_its_columns(ops: World, admin: Client) -> None:
+    said = words(admin.get(at("banks_bank", "changelist")))
+    assert "Changes so far On hold because" in said
+
+
 def test_a_bank_that_changed_meanwhile_is_neither_renamed_nor_described(
     ops: World, admin: Client
 ) -> None:

@@ -5,10 +5,12 @@ from django.test import Client
 from django.urls import reverse
 
 from banks import jobs
-from banks.jobs import handlers
-from banks.outbox import Delivery, Job, Webhook
+from banks.jobs import handlers, schedule
+from banks.outbox import Delivery, Job, Schedule, Webhook
 from banks.services import webhooks
-from tests.builders import World
+from recall.learning import runs
+from recall.models import ConsolidationRun
+from tests.builders import World, save
 from tests.console.conftest import Browser, words
 
 
@@ -46,6 +48,29 @@ def test_a_dead_job_is_seen_with_its_error_and_run_again(
     Job.objects.update(state=Job.State.DEAD)
     assert admin.post(forget).status_code == 303
     assert not Job.objects.exists()
+
+
+def test_runs_and_the_schedule_are_shown_and_cannot_be_changed(
+    ops: World, admin: Client, browser: Browser
+) -> None:
+    for text in ("Kiln 4 is hot.", "kiln 4 is hot"):
+        save(ops, text)
+    runs.start(ops.admin, ops.bank)
+    schedule.plan(runs.ROUND, "0 3 * * *", zone="Europe/Vienna", by="ada")
+    jobs.work_off()
+    run, planned = ConsolidationRun.objects.get(), Schedule.objects.get()
+    shown = {
+        reverse("admin:recall_consolidationrun_changelist"): "user:admin",
+        reverse("admin:recall_consolidationrun_change", args=[run.pk]): "applied merge: mem_",
+        reverse("admin:banks_schedule_changelist"): "Europe/Vienna",
+        reverse("admin:banks_schedule_change", args=[planned.pk]): "0 3 * * *",
+    }
+    for page, word in shown.items():
+        assert word in words(admin.get(page))
+        assert browser("owner").get(page).status_code == 403
+    for name, row in (("recall_consolidationrun", run), ("banks_schedule", planned)):
+        assert admin.post(reverse(f"admin:{name}_delete", args=[row.pk])).status_code == 403
+        assert admin.post(reverse(f"admin:{name}_add")).status_code == 403
 
 
 def test_webhooks_and_deliveries_are_shown_without_the_secret(ops: World, admin: Client) -> None:

@@ -46,7 +46,7 @@ def test_each_deed_says_who_did_what_to_what(ops: World, editor: Client) -> None
     assert said[1].startswith(
         "editor deleted a memory Pump 1 leaks at the seal. Reason: it was mended just now ops"
     )
-    assert said[2].startswith("agent (token) changed the pin of a memory Pump 1 leaks")
+    assert said[2].startswith("agent (token) pinned a memory Pump 1 leaks")
     assert said[3].startswith("editor saved a memory Pump 1 leaks")
     assert said[4].startswith("admin made the bank ops just now ops")
 
@@ -65,6 +65,33 @@ def test_a_pin_is_told_as_what_it_was(ops: World, editor: Client, *, pinned: boo
     entries.pin(ops.editor, ops.bank, leak.id, pinned=pinned)
     verb = "pinned" if pinned else "unpinned"
     assert deeds(editor.get(PAGE))[0].startswith(f"editor {verb} a memory Pump 1 leaks")
+
+
+def test_each_deed_is_named_by_what_it_made_of_a_memory(ops: World, editor: Client) -> None:
+    leak = save(ops, "Pump 1 leaks at the seal.").memory
+    entries.update(ops.editor, ops.bank, leak.id, Patch(text="Pump 1 is dry.", summary=""))
+    for pinned in (True, False, True):
+        entries.pin(ops.editor, ops.bank, leak.id, pinned=pinned)
+    entries.update(ops.editor, ops.bank, leak.id, Patch(text="Pump 1 is gone."))
+    verbs = [said.partition(" just now")[0] for said in deeds(editor.get(PAGE))[:6]]
+    assert verbs == [
+        "editor changed a memory Pump 1 is gone.",
+        "editor pinned a memory Pump 1 is dry.",
+        "editor unpinned a memory Pump 1 is dry.",
+        "editor pinned a memory Pump 1 is dry.",
+        "editor changed a memory Pump 1 is dry.",
+        "editor saved a memory Pump 1 leaks at the seal.",
+    ]
+
+
+def test_what_the_history_does_not_hold_is_named_as_it_is_now(
+    ops: World, editor: Client, settings: Settings
+) -> None:
+    leak = save(ops, "Pump 1 leaks at the seal.").memory
+    entries.update(ops.editor, ops.bank, leak.id, Patch(text="Pump 1 is dry."))
+    for log in (settings.DATA_DIR / "ops" / ".history").rglob(f"*{leak.id}*"):
+        log.unlink()
+    assert deeds(editor.get(PAGE))[1].startswith("editor saved a memory Pump 1 is dry.")
 
 
 def test_what_is_saved_once_more_confirms_it(ops: World, editor: Client) -> None:
@@ -212,6 +239,7 @@ def test_a_page_costs_the_same_whatever_its_deeds_touched(
     ops: World, editor: Client, django_assert_max_num_queries: Any
 ) -> None:
     for number in range(8):
-        save(ops, f"Shelf {number} holds tiles.")
+        shelf = save(ops, f"Shelf {number} holds tiles.").memory
+        entries.update(ops.editor, ops.bank, shelf.id, Patch(text=f"Shelf {number} is empty."))
     with django_assert_max_num_queries(25):
         editor.get(PAGE)

@@ -43,8 +43,22 @@ def test_only_instance_admins_reach_it_and_find_it_in_the_rail(
     assert browser("owner").post(ADDRESS, {"recall_limit": 1}).status_code == 403
 
 
-def test_every_field_of_the_form_has_a_label_and_a_group() -> None:
-    assert sorted(name for _, names in GROUPS for name in names) == sorted(LABELS)
+def test_every_field_of_the_configuration_has_a_label_a_group_and_its_limits(
+    admin: Client,
+) -> None:
+    assert [name for _, names in GROUPS for name in names] == list(LABELS)
+    assert set(LABELS) == set(config.FIELDS)
+    said = words(admin.get(ADDRESS))
+    for each in ("1,000 to 600,000. Default: 60,000.", "At most 200 characters. Default: empty."):
+        assert each in said
+
+
+def test_the_fields_for_a_model_say_whether_there_is_one(admin: Client, settings: Settings) -> None:
+    assert "Learning No model is configured" in words(admin.get(ADDRESS))
+    settings.MODEL_BASE_URL = "http://127.0.0.1:11434/v1"
+    said = words(admin.get(ADDRESS))
+    assert "No model is configured" not in said
+    assert "Meaning No model for it is configured: recall goes by words." in said
 
 
 def test_what_was_edited_is_saved_and_nothing_else_is_set(admin: Client) -> None:
@@ -81,7 +95,10 @@ def test_a_value_that_somebody_else_changed_is_shown_before_it_is_overwritten(
 def test_the_data_folder_is_a_field_only_where_the_environment_leaves_it_free(
     admin: Client, settings: Settings
 ) -> None:
-    assert "data_dir" not in admin.get(ADDRESS).context["form"].fields
+    fixed = admin.get(ADDRESS)
+    assert "The environment says where it is: MEMORYCONSOLE_DATA_DIR." in words(fixed)
+    sent = typed(fixed, data_dir="/nowhere")
+    assert "Nothing was changed." in words(admin.post(ADDRESS, sent, follow=True))
     settings.DATA_DIR_GIVEN = False
     page = admin.get(ADDRESS)
     refused = admin.post(ADDRESS, typed(page, data_dir="/nowhere"))

@@ -9,6 +9,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from banks import doctor, sync
+from banks.services import banks, rules
 from memoryconsole import ops as wiring
 from memoryconsole.console.health import WORDS
 from tests import byhand
@@ -169,9 +170,31 @@ def test_what_is_only_worth_a_look_is_not_called_all_well(
     assert "All is well" not in said
 
 
+@pytest.mark.parametrize(("banks_over", "said"), [(1, "1 bank has"), (2, "2 banks have")])
+def test_rules_that_are_cut_for_agents_show_at_once(
+    ops: World, admin: Client, banks_over: int, said: str
+) -> None:
+    for name in ("kilns", "ops")[:banks_over]:
+        bank, _ = banks.create(ops.admin, name)
+        rules.set_rule(ops.admin, bank, "style", "Close valve 3 first.\n" * 400)
+    told = words(admin.get(PAGE))
+    assert f"Worth a look {said} more rules than agents are given." in told
+    assert "give them more “Room for rules in characters”" in told
+    assert "All is well" not in told
+
+
 def test_what_cannot_be_set_up_yet_asks_nobody_to_do_it(ops: World, admin: Client) -> None:
     said = words(run_all(admin))
-    assert "Model for learning Not available yet" in said
-    assert "Model for meaning Not available yet" in said
+    assert "Model for learning Not set up" in said
+    assert "Model for meaning Not set up" in said
     assert "All is well" in said
     assert "Name a model" not in said
+
+
+def test_a_model_that_was_set_up_and_cannot_be_reached_is_worth_a_look(
+    ops: World, admin: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.MODEL_BASE_URL = "http://127.0.0.1:9/v1"
+    silent = doctor.Check("model", ok=False, required=False, detail="It does not answer.")
+    monkeypatch.setattr(wiring, "glance", lambda: wiring.Diagnosis([silent], ok=True))
+    assert "Model for learning Worth a look It does not answer." in words(admin.get(PAGE))

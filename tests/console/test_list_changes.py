@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from banks import seams, sync
 from banks.queries import Memory
 from banks.services import entries
+from banks.services.drafts import Patch
 from tests import byhand
 from tests.builders import World, save
 from tests.console.conftest import Browser, words
@@ -119,6 +120,25 @@ def test_another_list_begins_with_one_page_and_no_list_grows_without_end(
     assert len(ids(client.get(LIST, headers=script("found") | {"HX-Rows": "²"}))) == 2
 
 
+def test_a_change_in_place_takes_away_what_an_older_one_said(
+    browser: Browser, five: list[Memory]
+) -> None:
+    client, headers = browser("editor"), script("page", f"/m/ops/{five[0].id}")
+    pinned = act(client, five[1], "pin", headers, pinned="1")
+    assert '<div hx-swap-oob="innerHTML:#told"></div>' in pinned.content.decode()
+
+
+def test_an_undo_that_a_later_change_overtook_says_so_and_leads_to_it(
+    ops: World, browser: Browser, five: list[Memory]
+) -> None:
+    client = browser("editor")
+    gone = act(client, five[0], "pin", {}, pinned="1")
+    entries.update(ops.editor, ops.bank, five[0].id, Patch(text="Pump 0 stands."))
+    late = client.post(undo_of(gone), {"next": LIST}, follow=True)
+    assert "A later change is on top of it: undo that one first. Its changes" in words(late)
+    assert f'href="/audit?bank=ops&amp;key={five[0].id}"' in late.content.decode()
+
+
 def test_an_undo_in_the_log_leaves_the_deeds_that_were_loaded_later(
     five: list[Memory], browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,7 +156,7 @@ def test_what_came_back_beside_the_list_is_put_into_it_and_the_rest_stays(
     headers = script("found", f"{LIST}?sel={five[0].id}", rows=2) | {"HX-Trigger": "found"}
     answer = browser("editor").get(LIST, headers=headers)
     assert ids(answer) == [each.id for each in five][:2]
-    assert re.findall(r'hx-swap-oob="([^"]*)"', answer.content.decode()) == ["true"]
+    assert re.findall(r'hx-swap-oob="([^"]*)"', answer.content.decode()) == ["true", "true"]
     assert "5 memories, 0 pinned" in words(answer)
 
 

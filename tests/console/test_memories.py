@@ -1,5 +1,6 @@
 """The list of a bank's memories, and adding one."""
 
+import html
 import re
 import shutil
 from functools import partial
@@ -77,6 +78,37 @@ def test_a_search_ranks_and_says_so(three: list[str], browser: Browser) -> None:
     assert "2 matches, best first" in words(answer)
     assert "1 match " in words(browser("viewer").get("/b/ops/memories?q=fired"))
     assert f"score {answer.context['list'].rows[0].score:.2f}" in words(answer)
+
+
+def test_a_search_goes_on_until_it_gives_no_more(
+    ops: World, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memoryconsole.console.listing.PAGE", 2)
+    monkeypatch.setattr("memoryconsole.console.listing.LIMIT_MOST", 5)
+    for number in range(5):
+        save(ops, f"Pump {number} leaks.")
+    client, seen = browser("viewer"), []
+    answer = client.get("/b/ops/memories?q=leaks")
+    assert "The 2 best of 5 or more matches, best first" in words(answer)
+    assert "Load 2 more Showing 2 of 5 or more" in words(answer)
+    while found := re.search(r'id="load-more" href="([^"]*)"', answer.content.decode()):
+        seen += shown(answer)
+        answer = client.get("/b/ops/memories" + html.unescape(found[1]))
+    assert sorted([*seen, *shown(answer)]) == [f"Pump {number} leaks." for number in range(5)]
+    assert "A search gives no more: narrow it" in words(answer)
+    whole = client.get("/b/ops/memories?q=pump+3+leaks&tag=none")
+    assert "A search gives no more" not in words(whole)
+
+
+def test_a_search_that_gives_all_there_is_counts_it(
+    three: list[str], browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memoryconsole.console.listing.PAGE", 1)
+    said = words(browser("viewer").get("/b/ops/memories?q=leaking pumps"))
+    assert "The 1 best of 2 matches, best first" in said
+    headers = {"HX-Request": "true", "HX-Target": "more", "HX-Rows": "1"}
+    more = browser("viewer").get("/b/ops/memories?q=leaking pumps&after=1", headers=headers)
+    assert 'id="count" hx-swap-oob="true">2 matches, best first<' in more.content.decode()
 
 
 def test_without_an_index_the_list_shows_what_holds_the_words(

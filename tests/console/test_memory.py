@@ -96,6 +96,16 @@ def edit_by_hand(leak: Memory, settings: Settings, text: str) -> None:
     file.write_text(file.read_text().replace(f"\n\n{leak.text}\n", f"\n\n{text}\n"))
 
 
+def test_a_page_is_headed_by_what_the_memory_says_and_its_tab_by_its_id(
+    leak: Memory, editor: Client
+) -> None:
+    answer = editor.get(page(leak)).content.decode()
+    assert re.search(r"<h1[^>]*>Pump 1 leaks at the seal\. ", answer)
+    assert re.search(rf"<title>\s*{leak.id} · ops", answer)
+    crumb = f'<a href="{page(leak)}" dir="auto">Pump 1 leaks at the seal.</a>'
+    assert crumb in editor.get(f"{page(leak)}/edit").content.decode()
+
+
 def test_a_change_by_hand_is_told_once_and_changes_only_what_it_changed(
     ops: World, leak: Memory, editor: Client, settings: Settings
 ) -> None:
@@ -103,7 +113,7 @@ def test_a_change_by_hand_is_told_once_and_changes_only_what_it_changed(
     sync.reload(ops.bank)
     answer = editor.get(page(leak))
     said = words(answer)
-    assert "r2 , changed by hand in the file current" in said
+    assert "r2 changed by hand in the file current" in said
     assert "disk" not in said
     assert answer.context["told"].steps[0].changes == []
     assert now(ops, leak).summary == leak.summary

@@ -9,7 +9,7 @@ from django.test import Client
 from banks import sync
 from banks.models import Entry
 from banks.store.procedure import TEMPLATE
-from memoryconsole.console.procedure import Section, cut
+from memoryconsole.console.procedure import Part, Section, cut
 from tests import byhand
 from tests.builders import World, save
 from tests.byhand import FACTS
@@ -133,3 +133,22 @@ def test_a_fact_is_shown_as_it_was_typed(ops: World, editor: Client) -> None:
 )  # fmt: skip
 def test_a_text_is_cut_at_its_headings(text: str, expected: list[tuple[str, int, str]]) -> None:
     assert cut(text) == [Section(*each) for each in expected]
+
+
+def test_a_fenced_block_keeps_its_lines_and_is_told_from_the_text() -> None:
+    fenced = "~~~\n# look first\n```\n  turn\n~~~"
+    (section,) = cut(f"## Steps\n1. Close it.\n   - slowly\n\n{fenced}\n\n2. Wait.")
+    assert section.parts == [
+        Part("1. Close it.\n   - slowly", is_code=False),
+        Part(fenced, is_code=True),
+        Part("2. Wait.", is_code=False),
+    ]
+    (open_ended,) = cut("## Steps\n```\nturn")
+    assert open_ended.parts == [Part("```\nturn", is_code=True)]
+
+
+def test_a_fenced_block_of_a_procedure_is_a_block_of_its_own(ops: World, editor: Client) -> None:
+    text = "## Steps\n\nRun this:\n\n```\n  turn --left\n```\n"
+    steps = save(ops, text, category="procedure", title="Turn the valve").memory
+    page = editor.get(f"/m/ops/{steps.id}").content.decode()
+    assert '<pre class="mono">```\n  turn --left\n```</pre>' in page

@@ -69,18 +69,25 @@ def test_a_rule_that_was_edited_by_hand_says_so(
     (settings.DATA_DIR / "ops" / "rules" / "style.md").write_text("Close valve 6 first.\n")
     sync.look(ops.bank, force=True)
     for address in (LIST, page()):
-        assert "just now by hand in the file" in words(keeper.get(address))
+        said = words(keeper.get(address))
+        assert "just now by hand in the file" in said
+        assert "found on disk" not in said
 
 
 def test_the_list_says_where_the_budget_ends(ops: World, keeper: Client) -> None:
     rules.set_rule(ops.maintainer, ops.bank, "long", "Turn valve 3.\n" * 500)
     rules.set_rule(ops.maintainer, ops.bank, "more", "Never open valve 4 without a permit.")
     said = words(keeper.get(LIST))
-    assert "7,035 of 6,000 characters 1,035 over" in said
+    assert "7,035 of 6,000 characters written 1,035 over" in said
     cut = recall_services.rules_budget(ops.bank).rules[0]
     lines = f"cut: agents get the first {cut.kept_lines} of 500 lines"
     assert f"long is {lines}, {cut.kept_chars:,} of 6,999 characters." in said
     assert "more is left out, since not one line of it fits." in said
+    assert f"long cut Characters: given {cut.kept_chars:,} of 6,999 Of the budget: 99 %" in said
+    assert "more left out Characters: given 0 of 36 Of the budget: nothing" in said
+    assert f"Characters given {cut.kept_chars:,} of 6,999 Budget 99 % of it" in words(
+        keeper.get(page("long"))
+    )
 
 
 def test_the_bar_shows_a_small_rule_and_what_is_over_the_budget() -> None:

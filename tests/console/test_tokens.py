@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from banks import seams
+from banks.access import Scope
 from banks.models import AccessToken
 from banks.services import banks, tokens
 from tests.builders import World, save
@@ -128,6 +129,15 @@ def test_the_widest_scope_says_all_that_it_opens(ops: World, browser: Browser) -
     said = words(browser("owner").get(HOME))
     for deed in ("Describe and rename", "trash and back", "webhooks", "doctor", "reload", "config"):
         assert deed in said
+
+
+def test_every_scope_that_somebody_may_give_is_offered(ops: World, browser: Browser) -> None:
+    offered = re.findall(
+        r'name="scopes" value="([^"]*)"', browser("admin").get(HOME).content.decode()
+    )
+    assert set(offered) == {scope.value for scope in Scope}
+    assert 'value="runs:run"' in browser("maintainer").get(HOME).content.decode()
+    assert 'value="runs:run"' not in browser("editor").get(HOME).content.decode()
 
 
 def test_a_token_is_limited_to_what_was_chosen(ops: World, browser: Browser) -> None:

@@ -35,6 +35,12 @@ def test_while_nothing_is_remembered_one_begins_with_a_first_memory(
     assert browser("editor").get("/")["Location"] == "/welcome"
 
 
+def test_only_the_first_memory_is_called_that(ops: World, browser: Browser) -> None:
+    assert "Write the first memory" in words(browser("editor").get("/welcome"))
+    save(ops, TEXT)
+    assert "Write another memory" in words(browser("editor").get("/welcome"))
+
+
 def test_who_may_write_nowhere_is_led_away(ops: World, browser: Browser) -> None:
     assert browser("viewer").get("/welcome")["Location"] == "/"
     assert send(browser("viewer")).status_code == 422

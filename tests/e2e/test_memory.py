@@ -300,7 +300,7 @@ def test_a_hand_edit_is_a_revision_of_its_own(watched: Watched, add: Add) -> Non
         if revisions.count() > 1:
             break
     newest = revisions.first
-    expect(newest).to_contain_text("r2, changed by hand in the file")
+    expect(newest).to_contain_text("r2 changed by hand in the file")
     expect(newest.locator("ins")).to_have_text("dusk")
 
 

@@ -88,6 +88,45 @@ def test_what_is_restored_beside_the_list_comes_back_into_it(page: Page) -> None
     assert focused(page) == "drawer-delete-k060"
 
 
+def test_a_change_in_place_leaves_one_undo_and_an_overtaken_one_says_so(page: Page) -> None:
+    home = page.url.removesuffix(LIST) + "/m/kilns/k020"
+    page.goto(f"{home}/edit")
+    page.get_by_label("Tags").fill("north")
+    page.get_by_role("button", name="Save").click()
+    undo = page.get_by_role("button", name="Undo")
+    expect(page.locator("#told")).to_contain_text("Saved.")
+    overtaken = page.locator("#told form").get_attribute("action")
+    page.locator("#pin-k020").click()
+    expect(page.locator("#toasts")).to_contain_text("Pinned.")
+    expect(page.locator("#told")).to_have_text("")
+    expect(undo).to_have_count(1)
+    page.locator("#toasts form").evaluate(
+        "(form, to) => { form.setAttribute('hx-post', to); htmx.process(form); }", overtaken
+    )
+    undo.click()
+    expect(page.locator("#err")).to_contain_text("A later change is on top of it")
+    page.get_by_role("link", name="Its changes").click()
+    expect(page.locator(".deed").first).to_contain_text("pinned a memory Kiln 20")
+
+
+def test_a_drawer_moves_nothing_above_the_list(page: Page) -> None:
+    above = [".head h1", ".head .primary", ".tabs", "#filter", "#filters", "#list"]
+    before = [page.locator(each).bounding_box() for each in above]
+    page.locator("#open-k119").click()
+    expect(page.locator("#drawer-open")).to_be_visible()
+    after = [page.locator(each).bounding_box() for each in above]
+    assert after[:-1] == before[:-1]
+    assert after[-1]["y"] == before[-1]["y"]
+
+
+def test_the_bar_of_what_is_picked_counts_it(page: Page) -> None:
+    for key in ("k110", "k111", "k112"):
+        page.locator(f"#pick-{key}").check()
+    expect(page.locator(".bulk-word")).to_have_text("3 picked")
+    page.locator("#pick-k111").uncheck()
+    expect(page.locator(".bulk-word")).to_have_text("2 picked")
+
+
 def test_a_refused_change_of_many_names_the_reason_and_keeps_the_picks(
     chromium: Browser, stocked: Server
 ) -> None:

@@ -102,6 +102,7 @@ operations = st.lists(
 )
 
 
+@pytest.mark.wide
 @pytest.mark.slow  # every example writes and syncs two indexes
 @given(operations)
 def test_after_any_changes_the_index_is_what_a_rebuild_gives(

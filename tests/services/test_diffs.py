@@ -137,6 +137,7 @@ ACTS: dict[str, tuple[Callable[[World], object], dict[str, tuple[int, int]]]] = 
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("act", ACTS)
 def test_each_act_changes_only_the_lines_it_must(bank: World, act: str) -> None:
     change, expected = ACTS[act]

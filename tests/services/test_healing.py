@@ -235,6 +235,7 @@ def test_a_block_that_a_person_changed_meanwhile_is_theirs(world: World) -> None
 @pytest.mark.parametrize("errno_name", ["ENOSPC", "EIO", "EDQUOT", "EROFS"])
 @pytest.mark.parametrize("name", ["save", "update", "supersede", "set rule"])
 # field case A03
+@pytest.mark.wide
 def test_a_disk_that_refuses_leaves_every_file_as_it_was(
     world: World, name: str, errno_name: str
 ) -> None:
@@ -281,6 +282,7 @@ def test_a_left_over_history_record_is_no_state_of_the_memory(world: World) -> N
     assert [each.act for each in revisions.of_entry(world.bank, saved.id)] == ["pinned", "created"]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("at", range(1, 40))
 def test_a_bank_that_dies_while_it_is_made_is_there_or_not(world: World, at: int) -> None:
     with dying(at * 3), suppress(Killed):

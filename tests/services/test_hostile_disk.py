@@ -131,6 +131,7 @@ FILES = (FACTS, "rules/style.md")
     ],
 )
 # field case A23
+@pytest.mark.wide
 def test_what_stands_in_the_place_of_a_file_stops_one_write_and_no_other_bank(
     world: World, path: str, put: Callable[[Path], None]
 ) -> None:

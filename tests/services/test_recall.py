@@ -123,6 +123,7 @@ def test_a_query_without_content_finds_nothing(world: World, query: str) -> None
 
 
 # field case A10
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "query",
     [

@@ -416,6 +416,7 @@ def _search_many(folder: Path, seconds: float, failures: "multiprocessing.Queue[
     index.close()
 
 
+@pytest.mark.wide
 def test_readers_of_another_process_never_miss_during_commits_and_rebuilds(
     index: Index, folder: Path
 ) -> None:

@@ -184,6 +184,7 @@ def test_any_damage_of_a_segment_is_an_answer_or_unavailable(tmp_path: Path, see
     assert len(found) <= 50
 
 
+@pytest.mark.wide
 def test_threads_share_the_arrays_while_the_index_changes(tmp_path: Path) -> None:
     index, chance = filled(tmp_path / "7", documents=100, segments=3, deletes=0), random.Random(1)
     wrong: list[object] = []

@@ -14,7 +14,7 @@ from banks.queries import Memory
 from banks.revisions import Revision
 from banks.store.types import Kind
 from memoryconsole.console.procedure import Section, cut
-from memoryconsole.console.telling import LINK, REDO, UNDO
+from memoryconsole.console.telling import LINK, LOG, REDO, UNDO
 
 register = template.Library()
 
@@ -29,6 +29,7 @@ ORIGINS = {
     "consolidation": "consolidation",
     "agent": "an agent",
 }
+LINKS = {LINK: "Open it", LOG: "Its changes"}
 CATEGORIES = {
     "facts": "fact",
     "preferences": "preference",
@@ -188,6 +189,12 @@ def without_sel(address: str) -> str:
 
 @register.filter
 def link(tags: str) -> str:
-    """The address of the memory that a message is about besides; `""` when there is none."""
+    """Where a message leads; `""` when to nowhere."""
     kind, *parts = tags.split(" ")
-    return parts[0] if kind == LINK else ""
+    return parts[0] if kind in LINKS else ""
+
+
+@register.filter
+def link_word(tags: str) -> str:
+    """What that link says."""
+    return LINKS[tags.split(" ", maxsplit=1)[0]]

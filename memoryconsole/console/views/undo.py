@@ -3,6 +3,7 @@
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
+from banks import errors
 from banks.access import Role, Scope
 from banks.services import open_bank
 from banks.services import undo as service
@@ -17,6 +18,10 @@ def undo(request: HttpRequest, bank: str, uid: str) -> HttpResponse:
     principal = person(request)
     opened = open_bank(principal, bank, Role.EDITOR, Scope.MEMORY_WRITE)
     with telling.refusals_told(request):
-        keys = service.undo(principal, opened, uid)
-        telling.tell_undone(request, opened, keys[0])
+        try:
+            keys = service.undo(principal, opened, uid)
+        except errors.StaleRevision as error:
+            telling.tell_overtaken(request, opened, error.current)
+        else:
+            telling.tell_undone(request, opened, keys[0])
     return SeeOther(safe_next(request, reverse("memories", args=[bank])))

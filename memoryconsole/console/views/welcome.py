@@ -56,6 +56,11 @@ def _form(request: HttpRequest, form: FirstForm) -> HttpResponse:
         sentence = htmx.sentence(request, told, form.status)
         if sentence is not None:
             return sentence
-    is_made = form.target in {each.name for each in queries.summaries(person(request))}
-    values = {"form": form, "examples": list(enumerate(EXAMPLES, 1)), "is_made": is_made}
+    found = queries.summaries(person(request))
+    values = {
+        "form": form,
+        "examples": list(enumerate(EXAMPLES, 1)),
+        "is_made": form.target in {each.name for each in found},
+        "is_first": not any(each.memories for each in found),
+    }
     return page(request, WELCOME, values, form.status, parts=PARTS)
