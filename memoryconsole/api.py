@@ -147,7 +147,7 @@ def _in_shape(view: View) -> View:
     @functools.wraps(view)
     def call(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         match = request.resolver_match
-        is_hurried = match is not None and match.url_name in errors.NEVER_FAILING
+        is_hurried = match is not None and match.url_name in patience.HURRIED
         try:
             with patience.short() if is_hurried else nullcontext():
                 response = view(request, *args, **kwargs)

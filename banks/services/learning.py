@@ -46,8 +46,8 @@ def learn(
 ) -> Learned:
     """Keep memories, and put lines into a rule.
 
-    New ones are created, known ones reinforced, those that are pinned or dead stay as they are. One
-    that cannot be kept is left out alone. Raises as `commit.run`.
+    New ones are created; known ones are reinforced when a user said so; those that are pinned or
+    dead stay as they are. One that cannot be kept is left out alone. Raises as `commit.run`.
     """
     cleaned = [draft for each in wanted if (draft := _clean(principal, each)) is not None]
 

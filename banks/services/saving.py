@@ -44,13 +44,15 @@ def save(batch: Batch, principal: Principal, draft: Draft) -> tuple[bool, Item]:
 def observe(batch: Batch, principal: Principal, draft: Draft) -> tuple[Outcome, Item]:
     """Save what nobody asked to keep, and what became of it.
 
-    Unlike a save it lets pinned and dead entries be, and makes none more trusted than it is.
+    Unlike a save it lets pinned and dead entries be, and makes none more trusted than it is. Only a
+    user reinforces: an agent repeats what it was given.
     """
     found = _with_text(batch, draft)
     if not found:
         return Outcome.CREATED, _create(batch, draft)
     live = [item for item in found if batch.is_live(item)]
-    if not live or any(item.after.pinned for item in live):
+    is_pinned = any(item.after.pinned for item in live)
+    if not live or is_pinned or draft.origin not in _SPOKEN:
         return Outcome.LEFT, found[0]
     best = _newest(live)
     before = best.after

@@ -112,7 +112,7 @@ def run_now(
     told = _NOTHING
     for turn, end in _up_to(list(_waiting().filter(session__key=key).order_by("pk")), until):
         if skip:
-            _advance(turn, end - turn.read, taught=0)
+            _advance(turn, end, taught=0)
             told += Told(state="skipped")
             continue
         chosen = opening.to_write(principal, bank, Role.EDITOR, Scope.RUNS_RUN) if bank else None
@@ -164,12 +164,12 @@ def _read(
     while turn.read < (len(turn.messages) if end is None else end):
         if turn.taught >= bound.most:
             # It may teach nothing more: what is left of it counts as read.
-            _advance(turn, len(turn.messages) - turn.read, taught=0)
+            _advance(turn, len(turn.messages), taught=0)
             break
         if not before(bound.timeout_s):
             return None
         told += _read_window(principal, bank, turn, bound, end=end)
-    _advance(turn, 0, taught=0)
+    _advance(turn, turn.read, taught=0)
     return told
 
 
@@ -198,23 +198,23 @@ def _read_window(
         prompts.EXTRACTION, prompts.transcript(window), timeout_s=bound.timeout_s
     )
     found = list(judged(replies.elements(answer.text), window))[: bound.most - turn.taught]
-    told = _write(principal, bank, turn, found, bound.rules)
+    told = _write(principal, bank, turn, found, bound.rules, last=last)
     logger.info(
         "turn read bank=%s messages=%d found=%d created=%d reinforced=%d proposed=%d tokens=%d",
         bank.name, len(window), len(found), told.created, told.reinforced, told.proposed,
         answer.tokens,
     )  # fmt: skip
-    _advance(turn, last - turn.read, taught=len(found))
+    _advance(turn, last, taught=len(found))
     return told
 
 
 def _write(
-    principal: Principal, bank: Bank, turn: Turn, found: list[Judged], mode: RuleMode
+    principal: Principal, bank: Bank, turn: Turn, found: list[Judged], mode: RuleMode, *, last: int
 ) -> Told:
     """Keep what was found as one operation; another answer to the same window changes nothing."""
     rules = [each.rule for each in found if each.rule and mode is not RuleMode.OFF]
     memories = [each for each in found if not each.rule or mode is RuleMode.OFF]
-    key = f"{turn.pk}-{turn.read}"
+    key = f"{turn.pk}-{turn.read}-{last}"
     learned = learning.learn(
         principal,
         bank,
@@ -244,19 +244,20 @@ def _draft(found: Judged, turn: Turn) -> Draft:
         origin=found.origin,
         trust=found.trust,
         session=turn.name,
-        source_entry=found.message,
+        source_entry=found.message or None,
     )
 
 
-def _advance(turn: Turn, count: int, *, taught: int) -> None:
-    """Count so many messages as read, unless somebody else did; a turn that is read whole goes."""
+def _advance(turn: Turn, until: int, *, taught: int) -> None:
+    """Count the messages before this number as read, unless somebody else did: never fewer than
+    before. A turn that is read whole goes."""
     with transaction.atomic():
         row = Turn.objects.select_for_update().filter(pk=turn.pk).first()
         if row is None:
             turn.read = len(turn.messages)
             return
-        if row.read == turn.read:
-            row.read, row.taught = row.read + count, row.taught + taught
+        if row.read == turn.read < until:
+            row.read, row.taught = until, row.taught + taught
             row.save(update_fields=["read", "taught"])
         turn.read, turn.taught, turn.messages = row.read, row.taught, row.messages
         if row.read >= len(row.messages):

@@ -2,7 +2,7 @@
 
 The model is not believed about that. Its quote has to stand in a message: in one of the user, and
 the memory may come from the user; anywhere else, and it is of low trust. A rule is no paraphrase:
-it is what the user said, word for word.
+it is whole sentences of what the user said, word for word.
 """
 
 import re
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from banks.store import names
 from banks.store.types import Category, Origin, Trust
+from recall.learning import sentences
 from recall.learning.llm.replies import LONGEST, SHORTEST, Element
 from recall.learning.transcript import ASSISTANT, TOOL, USER, Said
 
@@ -19,13 +20,11 @@ QUOTE_LEAST = 8
 
 _FENCED = re.compile(r"^\s*(```|~~~).*?(?:^\s*\1|\Z)", re.DOTALL | re.MULTILINE)
 _QUOTED = re.compile(r"^\s*>.*$", re.MULTILINE)
-_MARKS = " \"'`.,;:!?\u201c\u201d\u201e\u00ab\u00bb\u2018\u2019\u3002\uff01\uff1f"
-"""What may stand around a quote: quotation marks and the ends of sentences, nothing that counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """Something that may be remembered. `message` is the id of where it was said.
+    """Something that may be remembered. `message` is the id of where it was said, "" for nowhere.
 
     `rule`: the user's own words when they are a standing instruction, else "".
     """
@@ -55,13 +54,13 @@ def _judge(element: Element, window: Sequence[Said]) -> Judged:
     by_role = _holding(evidence, window)
     category = element.category
     if by_role[USER]:
-        message = by_role[USER][0]
+        message = by_role[USER][0].id
         is_feedback = category is Category.FEEDBACKS
         origin = Origin.USER_FEEDBACK if is_feedback else Origin.USER_MESSAGE
         trust = Trust.MEDIUM
     else:
         found = by_role[TOOL] or by_role[ASSISTANT]
-        message = found[0] if found else window[-1]
+        message = found[0].id if found else ""
         origin = Origin.TOOL_RESULT if by_role[TOOL] else Origin.AGENT
         trust = Trust.LOW
     rule = ""
@@ -74,7 +73,7 @@ def _judge(element: Element, window: Sequence[Said]) -> Judged:
         category=category,
         origin=origin,
         trust=trust,
-        message=message.id,
+        message=message,
         rule=rule,
         tags=element.tags,
         entities=element.entities,
@@ -91,17 +90,20 @@ def _holding(quote: str, window: Sequence[Said]) -> dict[str, list[Said]]:
 
 
 def _rule(quote: str, messages: Sequence[Said]) -> str:
-    """The quote as a rule, if a user said it and did not paste it; else ""."""
-    line = " ".join(quote.split())
-    fits = SHORTEST <= len(line) <= LONGEST
-    return line if fits and any(_says(_spoken(each.text), quote) for each in messages) else ""
+    """The sentences of a user that are quoted, if they were not pasted; else "".
+
+    A message of several pieces is a document.
+    """
+    spoken = [_spoken(each.text) for each in messages if not each.is_part]
+    line = next(filter(None, (sentences.whole(text, quote) for text in spoken)), "")
+    return line if SHORTEST <= len(line) <= LONGEST else ""
 
 
 def _says(text: str, quote: str) -> bool:
-    folded, wanted = names.normalise(text), names.normalise(quote).strip(_MARKS)
+    folded, wanted = names.normalise(text), sentences.bare(quote)
     if len(wanted) >= QUOTE_LEAST:
         return wanted in folded
-    return bool(wanted) and wanted == folded.strip(_MARKS)
+    return bool(wanted) and wanted == sentences.bare(text)
 
 
 def _spoken(text: str) -> str:

@@ -4,14 +4,12 @@ consolidation found and does not do by itself."""
 import hashlib
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q
+from django.db.models import Count, F
 
 from banks import errors, seams
 from banks.access import Principal, Role, Scope, require, roles_in, visible_banks
@@ -21,16 +19,13 @@ from banks.services import consolidating, drafts, learning, open_bank
 from banks.services.consolidating import Extend, Merge, Outcome, Promote, Wanted
 from banks.store import redact
 from recall.engine.packing import LEARNED
-from recall.learning import changes, episodes
+from recall.learning import changes, claims, episodes
 from recall.learning.changes import Asked
 from recall.learning.llm.replies import LONGEST, SHORTEST
 from recall.models import ConsolidationRun, Proposal
 
 PAGE_MOST = 200
 STATES = tuple(Proposal.State.values)
-
-CLAIM = timedelta(minutes=1)
-"""How long a decision may take. One whose process was killed is free again after that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +96,7 @@ def settle(bank: Bank) -> int:
 
     The episodes that it was made from are read again by the next run.
     """
-    rows = Proposal.objects.filter(_free(), bank=bank, state=Proposal.State.WAITING)
+    rows = Proposal.objects.filter(claims.free(), bank=bank, state=Proposal.State.WAITING)
     stale = [
         row
         for row in rows.exclude(kind=Proposal.Kind.LEARNED_RULE)
@@ -161,10 +156,21 @@ def maintained(principal: Principal, bank: Bank | None) -> list[int]:
     return kept
 
 
+def counts(bank: Bank) -> dict[str, int]:
+    """How many proposals of a bank there are in each state that one has; no access check."""
+    rows = Proposal.objects.filter(bank=bank).values("state").annotate(count=Count("pk"))
+    return dict(rows.order_by().values_list("state", "count"))
+
+
 def of_run(run: ConsolidationRun) -> list[Proposed]:
     """What a run asks a person about, oldest first, whatever became of it."""
     rows = Proposal.objects.filter(run=run).select_related("bank", "run")
     return [_proposed(row) for row in rows.order_by("pk")]
+
+
+def one(principal: Principal, key: str) -> Proposed:
+    """A proposal, whatever became of it. Raises ProposalNotFound, ScopeMissing."""
+    return _proposed(_find(principal, key)[0])
 
 
 def accept(principal: Principal, key: str, *, text: str | None = None) -> Proposed:
@@ -174,7 +180,7 @@ def accept(principal: Principal, key: str, *, text: str | None = None) -> Propos
     any more), ScopeMissing, and what `commit.run` raises.
     """
     row, bank = _open(principal, key)
-    with _claimed([row]):
+    with claims.held([row]):
         if row.kind == Proposal.Kind.LEARNED_RULE:
             line = row.text if text is None else _line(text)
             learning.add_line(principal, bank, LEARNED, line)
@@ -182,26 +188,6 @@ def accept(principal: Principal, key: str, *, text: str | None = None) -> Propos
         outcomes = _carry_out(principal, bank, [(row, text)])
     _refuse(outcomes[row.uid])
     return _proposed(row)
-
-
-def _free() -> Q:
-    """Nobody is about to decide about it."""
-    return Q(decided_at=None) | Q(decided_at__lt=seams.now() - CLAIM)
-
-
-@contextmanager
-def _claimed(rows: Sequence[Proposal]) -> Iterator[None]:
-    """Nobody else decides about these meanwhile. Raises ProposalDecided when somebody does."""
-    keys = [row.pk for row in rows]
-    waiting = Proposal.objects.filter(pk__in=keys, state=Proposal.State.WAITING)
-    with transaction.atomic():
-        if waiting.filter(_free()).update(decided_at=seams.now()) < len(keys):
-            transaction.set_rollback(True)
-            raise errors.ProposalDecided
-    try:
-        yield
-    finally:
-        waiting.update(decided_at=None)
 
 
 def decide(
@@ -223,7 +209,7 @@ def decide(
         raise errors.ProposalNotFound("Name proposals of this run, each once.")
     if any(row.state != Proposal.State.WAITING for row in rows.values()):
         raise errors.ProposalDecided
-    with _claimed(list(rows.values())):
+    with claims.held(list(rows.values())):
         found = _carry_out(principal, bank, [(rows[key], accept[key]) for key in accept])
         outcomes = {key: outcome.value for key, outcome in found.items()}
         for key in reject:
@@ -305,25 +291,29 @@ def reject(principal: Principal, key: str, *, reason: str | None = None) -> Prop
     """
     row, _ = _open(principal, key)
     row.reason = drafts.clean_reason(reason)
-    with _claimed([row]):
+    with claims.held([row]):
         return _decide(principal, row, Proposal.State.REJECTED)
 
 
 def _open(principal: Principal, key: str) -> tuple[Proposal, Bank]:
     """A proposal that waits, and its bank, opened."""
-    require(principal, Scope.RUNS_RUN)
-    row = Proposal.objects.filter(uid=key).select_related("bank").first()
-    if row is None or row.bank.state != Bank.State.ACTIVE:
-        raise errors.ProposalNotFound
-    try:
-        bank = open_bank(principal, row.bank.name, Role.MAINTAINER, Scope.RUNS_RUN)
-    except (errors.BankNotFound, errors.Forbidden) as error:
-        raise errors.ProposalNotFound from error
+    row, bank = _find(principal, key)
     if row.state == Proposal.State.STALE:
         raise errors.ProposalStale
     if row.state != Proposal.State.WAITING:
         raise errors.ProposalDecided
     return row, bank
+
+
+def _find(principal: Principal, key: str) -> tuple[Proposal, Bank]:
+    require(principal, Scope.RUNS_RUN)
+    row = Proposal.objects.filter(uid=key).select_related("bank").first()
+    if row is None or row.bank.state != Bank.State.ACTIVE:
+        raise errors.ProposalNotFound
+    try:
+        return row, open_bank(principal, row.bank.name, Role.MAINTAINER, Scope.RUNS_RUN)
+    except (errors.BankNotFound, errors.Forbidden) as error:
+        raise errors.ProposalNotFound from error
 
 
 def _accepted(principal: Principal, row: Proposal, text: str) -> Proposed:

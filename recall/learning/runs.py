@@ -125,14 +125,14 @@ def run_now(
     return _run(row)
 
 
-def listed(principal: Principal, bank: Bank | None = None) -> list[Run]:
+def listed(principal: Principal, bank: Bank | None = None, *, limit: int = PAGE_MOST) -> list[Run]:
     """The runs of a bank, or of all that the caller maintains: newest first, at most 200.
 
     Raises ScopeMissing, Forbidden (a bank that the caller does not maintain).
     """
     kept = proposals.maintained(principal, bank)
     rows = ConsolidationRun.objects.filter(bank__in=kept).select_related("bank")
-    return [_run(row) for row in rows.order_by("-pk")[:PAGE_MOST]]
+    return [_run(row) for row in rows.order_by("-pk")[: min(limit, PAGE_MOST)]]
 
 
 def one(principal: Principal, key: str) -> tuple[Run, list[Proposed]]:

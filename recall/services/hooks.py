@@ -1,7 +1,10 @@
 """What an agent's harness calls at each step of a turn: rules and memories, and never a failure."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 from django.db import DatabaseError
 
@@ -23,6 +26,9 @@ BANK_KEY = "memory_bank"
 """The field of a turn's metadata that names its bank."""
 
 FAULT = "unavailable"
+BROKEN = "internal_error"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,32 +82,59 @@ def pre_generate(principal: Principal, step: Step) -> Continued:
     bank. Raises ScopeMissing alone.
     """
     require(principal, Scope.HOOKS)
-    name = ""
+    name, faults = "", _Faults()
     try:
         name = _bank_name(principal, step)
         bank = opening.to_read(principal, name, Scope.HOOKS)
     except (errors.NotFound, errors.Invalid) as error:
-        _listen(principal, step, None, without_memory=True)
+        _listen(principal, step, None, faults, without_memory=True)
         return Continued(None, Annotations(bank=name, fault=error.code))
-    _listen(principal, step, bank)
+    _listen(principal, step, bank, faults)
     if bank is None:
-        return Continued(None, Annotations(bank=name))
-    return _continued(principal, bank, step)
+        return Continued(None, Annotations(bank=name, fault=faults.first))
+    return _continued(principal, bank, step, faults)
+
+
+class _Faults:
+    """What went wrong in a step. A part of the answer that breaks leaves the others as they are."""
+
+    def __init__(self) -> None:
+        self.first: str | None = None
+
+    def note(self, code: str) -> None:
+        self.first = self.first or code
+
+    def attempt(self, name: str, part: Callable[[], T]) -> T | None:
+        """What a part gives; None when it broke, for whatever reason."""
+        try:
+            return part()
+        except Exception as error:
+            # Rules hold without all that stands beside them, so nothing of it may cost them.
+            code = _code_of(error)
+            level = logging.ERROR if code == BROKEN else logging.WARNING
+            logger.log(level, "step goes on without part=%s", name, exc_info=True)
+            self.note(code)
+            return None
+
+
+def _code_of(error: Exception) -> str:
+    if isinstance(error, errors.DomainError):
+        return error.code
+    return FAULT if isinstance(error, StoreError | DatabaseError | OSError) else BROKEN
 
 
 def _listen(
-    principal: Principal, step: Step, bank: Bank | None, *, without_memory: bool = False
+    principal: Principal,
+    step: Step,
+    bank: Bank | None,
+    faults: _Faults,
+    *,
+    without_memory: bool = False,
 ) -> None:
-    """Keep what was said so far, for when the turn has ended. Without that it goes on, too."""
-    if not step.session_id:
-        return
-    try:
-        turns.seen(
-            principal, step.session_id, step.turn_id, step.messages, bank,
-            without_memory=without_memory,
-        )  # fmt: skip
-    except DatabaseError:
-        logger.warning("turn not listened to", exc_info=True)
+    """Keep what was said so far, for when the turn has ended."""
+    if step.session_id:
+        said = (principal, step.session_id, step.turn_id, step.messages, bank)
+        faults.attempt("listening", partial(turns.seen, *said, without_memory=without_memory))
 
 
 def _bank_name(principal: Principal, step: Step) -> str:
@@ -115,10 +148,10 @@ def _bank_name(principal: Principal, step: Step) -> str:
     return chosen or config.current().default_bank
 
 
-def _continued(principal: Principal, bank: Bank, step: Step) -> Continued:
+def _continued(principal: Principal, bank: Bank, step: Step, faults: _Faults) -> Continued:
     section = injecting.section_of(bank)
-    first = _first_told(principal, bank, step, section)
-    given, fault = _memories(bank, step)
+    first = _first_told(principal, bank, step, section, faults)
+    given = _memories(bank, step, faults)
     messages = _updates(bank, step, told=first, now=section.text)
     if given and given.message:
         messages.append(given.message)
@@ -128,10 +161,12 @@ def _continued(principal: Principal, bank: Bank, step: Step) -> Continued:
             append_messages=[{"role": "user", "content": content} for content in messages],
             system_prompt="\n\n".join(filter(None, [step.system_prompt, first])) or None,
         )
-    return Continued(mutations, _annotations(bank, section, given, fault))
+    return Continued(mutations, _annotations(bank, section, given, faults.first))
 
 
-def _first_told(principal: Principal, bank: Bank, step: Step, section: Section) -> str:
+def _first_told(
+    principal: Principal, bank: Bank, step: Step, section: Section, faults: _Faults
+) -> str:
     """The section as this session was told it first; from now on that is this one, if it is new."""
     bounds = limits.of(bank)
     if not (bounds.inject_rules or bounds.inject_memories):
@@ -141,17 +176,20 @@ def _first_told(principal: Principal, bank: Bank, step: Step, section: Section) 
     key = sessions.key_of(principal, step.session_id)
     told = Told.objects.filter(session__key=key, bank=bank).select_related("session").first()
     if told is not None:
-        sessions.touch(told.session)
+        faults.attempt("session", partial(sessions.touch, told.session))
         return told.section
-    try:
-        session = sessions.opened(principal, step.session_id)
-        told, _ = Told.objects.get_or_create(
-            session=session, bank=bank, defaults={"section": section.text, "at": seams.now()}
-        )
-    except DatabaseError:
-        # The turn goes on with what is so now; at worst a later step says it in other words.
-        logger.warning("section not kept bank=%s", bank.name, exc_info=True)
-        return section.text
+    # At worst a later step says it in other words.
+    keep = partial(_keep, principal, bank, step.session_id, section.text)
+    kept = faults.attempt("section", keep)
+    return section.text if kept is None else kept
+
+
+def _keep(principal: Principal, bank: Bank, session_id: str, text: str) -> str:
+    """Note what a session is told first; what that was, should another step have been quicker."""
+    session = sessions.opened(principal, session_id)
+    told, _ = Told.objects.get_or_create(
+        session=session, bank=bank, defaults={"section": text, "at": seams.now()}
+    )
     return told.section
 
 
@@ -164,15 +202,14 @@ def _updates(bank: Bank, step: Step, *, told: str, now: str) -> list[str]:
     return [current]
 
 
-def _memories(bank: Bank, step: Step) -> tuple[Given | None, str | None]:
-    """Memories at the first step of a turn. Without them the rules still hold, so it goes on."""
+def _memories(bank: Bank, step: Step, faults: _Faults) -> Given | None:
+    """Memories at the first step of a turn."""
+    if step.step < 0:
+        faults.note(errors.Invalid.code)
     if step.step:
-        return None, errors.Invalid.code if step.step < 0 else None
-    try:
-        return injecting.memories_for(bank, newest_question(step.messages)), None
-    except (errors.DomainError, StoreError, DatabaseError, OSError) as error:
-        logger.warning("memories not injected bank=%s", bank.name, exc_info=True)
-        return None, error.code if isinstance(error, errors.DomainError) else FAULT
+        return None
+    asked = newest_question(step.messages)
+    return faults.attempt("memories", partial(injecting.memories_for, bank, asked))
 
 
 def _annotations(

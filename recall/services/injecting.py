@@ -48,7 +48,8 @@ class Section:
 class Given:
     """The memories of a turn in the order of the message, and the hits that did not fit.
 
-    `index` is None when nothing was looked up.
+    `index` is None when nothing was looked up. `retrieval`: what chose them; `none` for no memories
+    out of no search.
     """
 
     message: str
@@ -162,9 +163,16 @@ def memories_for(
         memories=[hits[n] for n in chosen.hits] + [pads[n] for n in chosen.ambient],
         skipped=[hit for n, hit in enumerate(hits) if n not in chosen.hits],
         budget_tokens=budget_tokens,
-        retrieval=recalled.retrieval,
+        retrieval=_mode(recalled) if message.text else recalled.retrieval,
         index=recalled.index,
     )
+
+
+def _mode(recalled: Recalled) -> str:
+    """What chose the memories of a message: padding alone is the work of the whole path, too."""
+    if recalled.retrieval != "none":
+        return recalled.retrieval
+    return "lexical" if recalled.index.state == "unavailable" else "bm25-entity"
 
 
 def _ambient(bank: Bank, recalled: Recalled, *, limit: int) -> Sequence[Memory]:

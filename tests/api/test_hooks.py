@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 
 from banks.services import rules
 from memoryconsole import bodies
@@ -300,14 +300,27 @@ def test_a_hook_waits_a_second_at_most_for_a_locked_database(
             cursor.execute("PRAGMA busy_timeout")
             return int(cursor.fetchone()[0])
 
-    usual, within = patience_ms(), []
-    given = hooks.pre_generate
-
-    def watched(*args: Any) -> Any:
+    def locked(*_: object, **__: object) -> None:
         within.append(patience_ms())
-        return given(*args)
+        with connection.execute_wrapper(in_vain), connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
 
-    monkeypatch.setattr("recall.services.pre_generate", watched)
-    editor.ok("POST", HOOK, body())
-    editor.ok("POST", HOOK, b"{")
+    def in_vain(*_: object) -> None:
+        raise OperationalError("database is locked")
+
+    rules.set_rule(world.maintainer, world.bank, "style", "Answer in metric units.")
+    usual = patience_ms()
+    within: list[int] = []
+    for part in ("turns.seen", "sessions.opened"):
+        monkeypatch.setattr(f"recall.services.hooks.{part}", locked)
+    told = editor.ok("POST", HOOK, body())
+    assert "metric" in told["mutations"]["system_prompt"]
+    assert told["annotations"]["fault"] == "unavailable"
+    # One second in all.
+    assert (within, patience_ms()) == ([1_000, 0], usual)
+    within.clear()
+    monkeypatch.setattr("recall.learning.turns.completed", locked)
+    editor.refused(503, "store_busy", "POST", "/hooks/turn-completed", {"session_id": "chat"})
     assert (within, patience_ms()) == ([1_000], usual)
+    editor.ok("POST", HOOK, b"{")
+    assert patience_ms() == usual

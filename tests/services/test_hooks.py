@@ -13,9 +13,11 @@ from banks.access import Principal, Scope
 from banks.models import Bank, Session
 from banks.services import banks, rules, sessions
 from recall import indexer
+from recall.learning import llm
 from recall.models import Told
 from recall.services import Continued, Step, pre_generate, preview
 from tests.builders import World, save
+from tests.chat import Scripted
 
 QUESTION = "how long is the kiln purge?"
 ASKED = {"role": "user", "content": QUESTION}
@@ -194,6 +196,35 @@ def test_the_rules_are_given_when_the_search_fails(
     told = ask(world, step())
     assert "metric" in str(section(told))
     assert (appended(told), told.annotations.fault) == ([], "unavailable")
+
+
+@pytest.mark.parametrize("part", ["injecting.memories_for", "turns.seen"])
+def test_the_rules_are_given_whatever_breaks_beside_them(
+    world: World, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a secret of the program")
+
+    set_rule(world, "Answer in metric units.")
+    save(world, "The purge of kiln 4 takes 20 minutes.")
+    monkeypatch.setattr(f"recall.services.hooks.{part}", broken)
+    told = ask(world, step())
+    assert "metric" in str(section(told))
+    assert told.annotations.fault == "internal_error"
+    assert len(appended(told)) == (1 if part == "turns.seen" else 0)
+
+
+@pytest.mark.parametrize(
+    "odd", [{"role": ["user"]}, {"role": {}}, {"role": "user", "content": [{"type": ["x"]}]}]
+)
+def test_a_message_of_garbage_costs_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch, odd: dict[str, object]
+) -> None:
+    set_rule(world, "Answer in metric units.")
+    save(world, "The purge of kiln 4 takes 20 minutes.")
+    with llm.replaced(Scripted()):
+        told = ask(world, replace(step(), messages=[odd, ASKED]))
+    assert (len(appended(told)), told.annotations.fault) == (1, None)
 
 
 def test_a_token_needs_the_scope_for_hooks_and_no_other(world: World) -> None:

@@ -202,3 +202,13 @@ def test_a_token_without_the_scope_sees_no_preview(world: World) -> None:
     token = Principal(handle="token:x", token_id=1, is_admin=True, scopes=frozenset())
     with pytest.raises(errors.ScopeMissing):
         preview(token, Bank.objects.get(name="ops"), "kiln")
+
+
+@pytest.mark.parametrize(("query", "limit", "mode"), [("", 6, "bm25-entity"), ("kiln", 0, "none")])
+def test_the_mode_is_none_when_no_memory_is_given(
+    world: World, query: str, limit: int, mode: str
+) -> None:
+    assert preview(world.viewer, world.bank, "").given.retrieval == "none"
+    save(world, "The purge of kiln 4 takes 20 minutes.")
+    given = preview(world.viewer, world.bank, query, limit=limit).given
+    assert (given.retrieval, len(given.memories)) == (mode, min(limit, 1))

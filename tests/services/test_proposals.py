@@ -10,7 +10,7 @@ from banks import errors, queries, seams
 from banks.access import Scope
 from banks.models import Bank
 from banks.services import banks, learning, rules
-from recall.learning import proposals
+from recall.learning import claims, proposals
 from recall.learning.proposals import Proposed
 from recall.models import Proposal
 from tests.builders import World
@@ -124,7 +124,7 @@ def test_a_decision_that_failed_or_was_killed_can_be_made_anew(
     Proposal.objects.update(decided_at=seams.now())  # as a process leaves it that is killed now
     with pytest.raises(errors.ProposalDecided):
         proposals.accept(world.maintainer, waiting.id)
-    later = seams.now() + proposals.CLAIM + timedelta(seconds=1)
+    later = seams.now() + claims.CLAIM + timedelta(seconds=1)
     with seams.replaced(now=lambda: later):
         assert proposals.listed(world.maintainer)[0].decided_at is None
         assert proposals.accept(world.maintainer, waiting.id).state == "accepted"
