@@ -14,6 +14,7 @@ from banks import access, auth, findings, queries
 from banks.access import Principal, Role, Scope
 from banks.services import Bank, members, opening
 from memoryconsole.console import htmx
+from recall.learning import proposals
 
 THEMES = ("light", "dark")
 THEME_COOKIE = "theme"
@@ -32,9 +33,11 @@ class SeeOther(HttpResponseRedirect):
 @dataclass(frozen=True, slots=True)
 class Place:
     """A bank as one person sees it. `may_write`, `may_set_rules`: the role reaches for memories,
-    for rules, and the bank takes writes. `may_accept`: its hold can be ended by taking what is on
-    disk, and the role reaches for that. `may_manage`: it reaches for roles of others. `owners` can
-    give another role to somebody below a maintainer; to others they are not told here."""
+    for rules, and the bank takes writes. `may_review`: it reaches for runs and what they propose,
+    of which `waiting` wait; `may_decide`: and the bank takes writes. `may_accept`: its hold can be
+    ended by taking what is on disk, and the role reaches for that. `may_manage`: it reaches for
+    roles of others. `owners` can give another role to somebody below a maintainer; to others they
+    are not told here."""
 
     summary: queries.Summary
     role: Role
@@ -43,6 +46,9 @@ class Place:
     may_set_rules: bool
     may_manage: bool
     may_accept: bool
+    may_review: bool
+    may_decide: bool
+    waiting: int
     owners: tuple[str, ...] = ()
 
     @property
@@ -100,6 +106,7 @@ def place(request: HttpRequest, name: str) -> Place:
     role = access.role_in(principal, bank) or Role.VIEWER
     may = access.reaches(principal, role, Role.EDITOR, Scope.MEMORY_WRITE)
     may_set_rules = access.reaches(principal, role, Role.MAINTAINER, Scope.RULES_WRITE)
+    may_review = access.reaches(principal, role, Role.MAINTAINER, Scope.RUNS_RUN)
     takes_writes = not (summary.hold or findings.disk_trouble())
     own = members.own(principal).get(name) if principal.is_admin else role
     return Place(
@@ -108,6 +115,9 @@ def place(request: HttpRequest, name: str) -> Place:
         role_name(role, own),
         may_write=may and takes_writes,
         may_set_rules=may_set_rules and takes_writes,
+        may_review=may_review,
+        may_decide=may_review and takes_writes,
+        waiting=proposals.counts(bank).get("waiting", 0) if may_review else 0,
         may_accept=role is Role.OWNER and opening.can_be_accepted(summary.hold),
         may_manage=access.reaches(principal, role, Role.OWNER, Scope.ADMIN),
         owners=tuple(members.owners(bank)) if role < Role.MAINTAINER else (),

@@ -13,9 +13,11 @@ from banks import errors, queries
 from banks.access import Role
 from banks.models import AccessToken, Bank, Change, Membership, Operation
 from banks.services import entries, members, rules, tokens
+from recall.learning import proposals
 from tests.builders import World, save
 from tests.console.conftest import Browser
 from tests.console.test_every_route import PATTERNS, address_of
+from tests.services.passes import consolidated
 
 WHO = ("stranger", *(role.name.lower() for role in Role), "admin")
 ANYBODY, ADMIN = None, "admin"
@@ -55,6 +57,11 @@ FORMS = {
     "revert_rule": Form(MAINTAINER, {"version": "{rule}", "to": "{rule}"}),
     "set_member": Form(OWNER, {"username": "viewer", "role": "viewer"}),
     "remove_member": Form(OWNER, {"username": "stranger"}),
+    "accept_proposal": Form(MAINTAINER, {}),
+    "reject_proposal": Form(MAINTAINER, {"reason": "Not now."}),
+    "runs": Form(MAINTAINER, {"dry_run": "1"}),
+    "decide_run": Form(MAINTAINER, {"do": "accept"}),
+    "undo_run": Form(MAINTAINER, {}),
     "undo": Form(EDITOR),
     "edit_memory": Form(EDITOR, {"text": "Pump 1 is dry.", "base": "{version}"}, unfit=(422,)),
     "pin": Form(EDITOR, {"pinned": "0", "version": "{version}"}),
@@ -77,6 +84,8 @@ class Sender:
     world: World
     key: str
     uid: str
+    proposal: str
+    run: str
     token: str
     clients: dict[str, Client]
 
@@ -93,6 +102,8 @@ class Sender:
         data = {each: value.format(**here) for each, value in FORMS[name].data.items()}
         pattern = next(each for each in PATTERNS if each.name == name)
         address = address_of(pattern, self.key).replace("/undo/none", f"/undo/{self.uid}")
+        address = address.replace("/review/none", f"/review/{self.proposal}")
+        address = address.replace("/runs/none", f"/runs/{self.run}")
         return self.clients[who].post(address, data).status_code
 
     def prepare(self, name: str) -> None:
@@ -112,7 +123,10 @@ def sender(ops: World, browser: Browser) -> Sender:
     save(ops, "Pump 2 was replaced.")
     uid = Operation.objects.latest("pk").uid
     token, _ = tokens.create(ops.admin, "a token", ["memory:read"], owner_id=ops.admin.user_id)
-    return Sender(ops, key, uid, str(token.pk), {who: browser(who) for who in WHO})
+    proposals.propose(ops.bank, ["Always open the damper first."], session="s1", by="token:a")
+    line = proposals.listed(ops.maintainer, ops.bank)[0].id
+    run = consolidated(ops).id
+    return Sender(ops, key, uid, line, run, str(token.pk), {who: browser(who) for who in WHO})
 
 
 def refusal(name: str, who: str) -> int | None:

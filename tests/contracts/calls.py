@@ -196,6 +196,11 @@ def _run_again(world: builders.World) -> None:
     ConsolidationRun.objects.update(operations=[undone.uid])
 
 
+def waits_again() -> None:
+    """Nobody has decided about the proposals."""
+    Proposal.objects.update(state=Proposal.State.WAITING, decided_at=None)
+
+
 def mended(scene: Scene, name: str) -> None:
     """Make what a call has changed as it was, so that the next person can ask for the same."""
     world = scene.world
@@ -207,8 +212,8 @@ def mended(scene: Scene, name: str) -> None:
         "delete_memory": lambda: entries.restore(world.editor, world.bank, scene.live),
         "supersede_memory": lambda: entries.restore(world.editor, world.bank, scene.live),
         "restore_memory": lambda: entries.delete(world.editor, world.bank, scene.dead),
-        "accept_proposal": lambda: Proposal.objects.update(state=Proposal.State.WAITING),
-        "reject_proposal": lambda: Proposal.objects.update(state=Proposal.State.WAITING),
+        "accept_proposal": waits_again,
+        "reject_proposal": waits_again,
         "start_consolidation": lambda: Job.objects.filter(kind=runs.KIND).delete(),
         "undo_consolidation": lambda: _run_again(world),
         "delete_webhook": lambda: tell_again(scene),

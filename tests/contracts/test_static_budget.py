@@ -15,6 +15,7 @@ BUDGETS = [
     # What single pages load besides.
     (("css/rules.css",), 4 * KB),
     (("css/settings.css",), 4 * KB),
+    (("css/review.css",), 4 * KB),
     (("css/admin.css",), 4 * KB),
     (("js/editor.js",), 3 * KB),
 ]

@@ -48,6 +48,8 @@ PAGES = {
     "compare": "/m/kilns/long-word/compare?from=r1&to=r2",
     "no rules": "/b/annex/rules",
     "no memories": "/b/annex/memories",
+    "nothing to review": "/b/annex/review",
+    "no runs": "/b/annex/runs",
     "rules": "/b/kilns/rules",
     "rule": "/b/kilns/rules/style",
     "new rule": "/b/kilns/new-rule",

@@ -132,3 +132,15 @@ def test_a_decision_that_failed_or_was_killed_can_be_made_anew(
 
 def refused(*_: Any) -> None:
     raise errors.StoreBusy
+
+
+def test_one_is_read_and_all_are_counted_whatever_became_of_them(
+    world: World, waiting: Proposed
+) -> None:
+    propose(world, "Close valve 3 first.")
+    proposals.reject(world.maintainer, waiting.id)
+    assert proposals.one(world.maintainer, waiting.id).state == "rejected"
+    assert proposals.counts(world.bank) == {"rejected": 1, "waiting": 1}
+    for key, who in (("none", world.maintainer), (waiting.id, world.editor)):
+        with pytest.raises(errors.ProposalNotFound):
+            proposals.one(who, key)
