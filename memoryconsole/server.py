@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
@@ -229,11 +230,14 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
             self.cfg.set(key, value)
 
     def load(self) -> Any:
-        """The application, made in each web worker after the fork."""
-        return Gate(get_wsgi_application(), at_once=REQUESTS_AT_ONCE)
+        """The application for a web worker, which is a fork of this process."""
+        return Gate(self._application, at_once=REQUESTS_AT_ONCE)
 
     def run(self) -> None:
         """Serve until SIGTERM, SIGINT or SIGQUIT."""
+        # Once, before the fork: the workers share what it takes, and answer sooner.
+        self._application = get_wsgi_application()
+        import_module(settings.ROOT_URLCONF)
         _WatchfulArbiter(self).run()
 
     def _when_ready(self, arbiter: Any) -> None:

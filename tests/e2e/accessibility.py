@@ -21,8 +21,14 @@ RUN = """async (rules) => {
 def problems(watched: Watched) -> list[str]:
     """What the accessibility rules find on the page that is open."""
     watched.page.wait_for_load_state("load")  # before the style sheet is there, nothing has a size
-    watched.page.evaluate(AXE_SCRIPT)
+    if watched.page.evaluate("typeof axe === 'undefined'"):
+        watched.page.evaluate(AXE_SCRIPT)
     return _found(watched, RULES)
+
+
+def bring_rules(watched: Watched) -> None:
+    """Have the rules in every page that is opened from now on: to send them takes a while."""
+    watched.page.add_init_script(AXE_SCRIPT)
 
 
 def problems_in_both_themes(watched: Watched) -> list[str]:

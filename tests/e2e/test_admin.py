@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.e2e.accessibility import problems_in_both_themes
+from tests.e2e.accessibility import bring_rules, problems_in_both_themes
 from tests.e2e.conftest import PHONE, Open, Watched
 
 pytestmark = pytest.mark.slow  # a real server and a real browser
@@ -16,6 +16,7 @@ def test_the_pages_of_rules_keep_the_rules_of_accessibility(opened: Open) -> Non
     name = "dampers"
     with opened(viewport=PHONE) as watched:
         page = watched.page
+        bring_rules(watched)
         watched.open("/admin/banks/rule/add/")
         assert problems_in_both_themes(watched) == []
         page.get_by_role("button", name="Save").click()
@@ -41,6 +42,7 @@ def test_the_pages_of_rules_keep_the_rules_of_accessibility(opened: Open) -> Non
 def test_every_other_page_of_the_admin_keeps_them_too_and_loads_only_what_it_may(
     watched: Watched,
 ) -> None:
+    bring_rules(watched)
     pages = [f"/admin/{each}/{act}" for each in LISTS for act in ("", "add/")]
     for address in ("/admin/", *pages):
         watched.open(address)

@@ -42,7 +42,7 @@ def told(watched: Watched, within_s: float) -> list[dict[str, int]]:
 @pytest.fixture
 def one(watched: Watched, add: Add) -> Watched:
     """A window on a memory, told of what happens."""
-    add(watched, "Kiln 1 is cold.")
+    watched.open(add("Kiln 1 is cold."))
     light(watched, "live")
     watched.page.evaluate(LISTEN)
     return watched

@@ -69,7 +69,7 @@ def revise(watched: Watched, address: str, text: str) -> None:
 
 @pytest.mark.checklist
 def test_an_edit_in_the_list_reaches_the_file_and_the_history(watched: Watched, add: Add) -> None:
-    address = add(watched, "Zone 4 reads 12 degrees low.")
+    address = add("Zone 4 reads 12 degrees low.")
     page, key = watched.page, key_of(address)
     watched.open(LIST)
     count_said(page)
@@ -94,7 +94,7 @@ def test_an_edit_in_the_list_reaches_the_file_and_the_history(watched: Watched, 
 def test_cancel_and_escape_close_the_editor_and_give_the_focus_back(
     watched: Watched, add: Add
 ) -> None:
-    key = key_of(add(watched, "The kiln shelf is cracked."))
+    key = key_of(add("The kiln shelf is cracked."))
     page = watched.page
     watched.open(LIST)
     for leave in ("Cancel", "Escape"):
@@ -113,7 +113,7 @@ def test_cancel_and_escape_close_the_editor_and_give_the_focus_back(
 
 
 def test_nothing_typed_in_a_row_goes_with_the_list_unasked(watched: Watched, add: Add) -> None:
-    key = key_of(add(watched, "The kiln vent is stiff.", tags="vents"))
+    key = key_of(add("The kiln vent is stiff.", tags="vents"))
     page = watched.page
     watched.open(LIST)
     row(page, key).get_by_role("link", name="Edit").click()
@@ -131,7 +131,7 @@ def test_nothing_typed_in_a_row_goes_with_the_list_unasked(watched: Watched, add
 def test_an_ended_session_is_told_and_takes_the_place_of_nothing(
     watched: Watched, add: Add
 ) -> None:
-    key = key_of(add(watched, "The kiln cone is bent."))
+    key = key_of(add("The kiln cone is bent."))
     page = watched.page
     watched.open(LIST)
     kept = [each for each in page.context.cookies() if "csrf" in each["name"]]
@@ -146,7 +146,7 @@ def test_an_ended_session_is_told_and_takes_the_place_of_nothing(
 
 
 def test_a_refused_edit_stays_open_with_its_reason(watched: Watched, add: Add) -> None:
-    key = key_of(add(watched, "The kiln lid is heavy."))
+    key = key_of(add("The kiln lid is heavy."))
     page = watched.page
     watched.open(LIST)
     row(page, key).get_by_role("link", name="Edit").click()
@@ -162,7 +162,7 @@ def test_a_refused_edit_stays_open_with_its_reason(watched: Watched, add: Add) -
 
 @pytest.mark.checklist
 def test_pin_delete_undo_and_restore_on_the_page_and_in_recall(watched: Watched, add: Add) -> None:
-    address = add(watched, "The chimney cowl turns anticlockwise.")
+    address = add("The chimney cowl turns anticlockwise.")
     page, key = watched.page, key_of(address)
     file = watched.server.file("kilns", FACTS)
     watched.open(address)
@@ -196,7 +196,7 @@ def test_pin_delete_undo_and_restore_on_the_page_and_in_recall(watched: Watched,
 
 
 def test_what_is_done_in_the_drawer_shows_in_the_row(watched: Watched, add: Add) -> None:
-    key = key_of(add(watched, "The spy hole is on the left."))
+    key = key_of(add("The spy hole is on the left."))
     page = watched.page
     watched.open(LIST)
     count_said(page)
@@ -228,7 +228,7 @@ def test_what_is_done_in_the_drawer_shows_in_the_row(watched: Watched, add: Add)
 def test_an_edit_in_the_list_that_met_a_hand_edit_ends_as_chosen(
     watched: Watched, add: Add, choice: str, after: str
 ) -> None:
-    address = add(watched, f"Burner 1 is lit at eight. {choice}")
+    address = add(f"Burner 1 is lit at eight. {choice}")
     page, key = watched.page, key_of(address)
     watched.open(LIST)
     row(page, key).get_by_role("link", name="Edit").click()
@@ -252,10 +252,9 @@ def test_an_edit_in_the_list_that_met_a_hand_edit_ends_as_chosen(
     assert f"\n\n{after} {choice}" in watched.server.file("kilns", FACTS).read_text()
 
 
-@pytest.mark.checklist
 def test_without_script_each_choice_of_a_clash_works_too(opened: Open, add: Add) -> None:
     with opened(java_script_enabled=False) as watched:
-        address = add(watched, "Vent A is open. Vent B is open.")
+        address = add("Vent A is open. Vent B is open.")
         page = watched.page
 
         def meet(now: str, theirs: str, mine: str) -> None:
@@ -292,7 +291,7 @@ def test_without_script_each_choice_of_a_clash_works_too(opened: Open, add: Add)
 
 @pytest.mark.checklist
 def test_a_hand_edit_is_a_revision_of_its_own(watched: Watched, add: Add) -> None:
-    address = add(watched, "Cone 6 melts at dawn.")
+    address = add("Cone 6 melts at dawn.")
     by_hand(watched.server, "\n\nCone 6 melts at dawn.", "\n\nCone 6 melts at dusk.")
     revisions = watched.page.locator(".timeline > li")
     for _ in range(100):  # a bank's files are looked at about once a second
@@ -313,14 +312,14 @@ def test_two_revisions_are_compared_and_an_old_one_comes_back(
     opened: Open, add: Add, *, script: bool
 ) -> None:
     with opened(java_script_enabled=script) as watched:
-        address = add(watched, f"The bell rings once. {script}")
+        address = add(f"The bell rings once. {script}")
         for times in ("twice", "thrice", "never"):
             revise(watched, address, f"The bell rings {times}. {script}")
         page = watched.page
         page.get_by_label("Compare from r1").check()
         page.get_by_role("button", name="Compare", exact=True).click()
         compared = page.locator("#compare.compared")
-        expect(compared).to_contain_text("r1 created by ada")
+        expect(compared).to_contain_text("r1 created by")
         expect(compared).to_contain_text("r4 updated by ada")
         expect(compared.locator("del")).to_have_text("once")
         expect(compared.locator("ins")).to_have_text("never")
@@ -344,7 +343,7 @@ def test_two_revisions_are_compared_and_an_old_one_comes_back(
 
 
 def test_more_of_a_long_history_comes_below_what_is_there(watched: Watched, add: Add) -> None:
-    address = add(watched, "The stoker sleeps at noon.")
+    address = add("The stoker sleeps at noon.")
     page, key = watched.page, key_of(address)
     written = watched.server.file("kilns", FACTS).read_bytes()
     data = written[written.index(f"---\nid: {key}".encode()) :]

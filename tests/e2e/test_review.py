@@ -21,7 +21,6 @@ def stock(console: Console, *names: str) -> None:
             console.call("/memories", bank="kilns", text=text.format(name), category="facts")
 
 
-@pytest.mark.checklist
 def test_what_a_run_asks_is_decided_in_place_and_taken_back_with_the_run(
     console: Console, watched: Watched
 ) -> None:

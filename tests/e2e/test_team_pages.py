@@ -18,7 +18,7 @@ def test_a_change_is_in_the_log_and_can_be_taken_back_from_it(
 ) -> None:
     with opened(java_script_enabled=script) as watched:
         page, text = watched.page, f"The kiln door sticks, script {script}."
-        watched.open(add(watched, text))
+        watched.open(add(text))
         page.get_by_role("button", name="Delete").click()
         expect(page.get_by_role("button", name="Restore")).to_be_visible()
         watched.open("/audit")
@@ -54,7 +54,7 @@ def test_a_filter_of_the_log_is_an_address_and_back_is_a_whole_page(watched: Wat
 
 @pytest.mark.checklist
 def test_a_broken_file_shows_on_health_and_hides_no_other(plain: Watched, add: Add) -> None:
-    add(plain, "Kiln 9 is cold.")
+    add("Kiln 9 is cold.")
     file = plain.server.file("kilns", FACTS)
     with file.open("a") as end:
         end.write("\n" + block("broken", "Kiln 10 is hot", summary="kiln: hot"))

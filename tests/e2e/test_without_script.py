@@ -23,10 +23,9 @@ def test_from_the_printed_link_to_a_memory_in_a_file(fresh: Server, chromium: Br
         expect(page.get_by_role("heading", level=1)).to_have_text("This link does not work")
 
 
-@pytest.mark.checklist
 def test_a_filter_is_in_the_address_and_survives_reload_and_back(plain: Watched, add: Add) -> None:
-    add(plain, "The damper of kiln 1 sticks.", tags="dampers")
-    add(plain, "The fan of kiln 1 hums.", tags="fans")
+    add("The damper of kiln 1 sticks.", tags="dampers")
+    add("The fan of kiln 1 hums.", tags="fans")
     page = plain.page
     plain.open("/b/kilns/memories")
     page.get_by_role("link", name="dampers").first.click()
@@ -47,7 +46,8 @@ def test_a_filter_is_in_the_address_and_survives_reload_and_back(plain: Watched,
 
 @pytest.mark.checklist
 def test_edit_pin_delete_and_undo_reach_the_file(plain: Watched, add: Add) -> None:
-    address = add(plain, "Zone 2 reads 12 degrees low.")
+    address = add("Zone 2 reads 12 degrees low.")
+    plain.open(address)
     page, file = plain.page, plain.server.file("kilns", "semantic_memory/facts.md")
     page.get_by_role("link", name="Edit").click()
     page.get_by_label("Text").fill("Zone 2 reads 14 degrees low.")
@@ -68,7 +68,7 @@ def test_edit_pin_delete_and_undo_reach_the_file(plain: Watched, add: Add) -> No
 
 
 def test_two_deletes_after_each_other_can_both_be_undone(plain: Watched, add: Add) -> None:
-    addresses = [add(plain, f"Shelf {number} holds spare tiles.") for number in (1, 2)]
+    addresses = [add(f"Shelf {number} holds spare tiles.") for number in (1, 2)]
     for address in addresses:
         plain.open(address)
         plain.page.get_by_role("button", name="Delete").click()
