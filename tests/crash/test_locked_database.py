@@ -8,7 +8,7 @@ import pytest
 
 from tests.crash.servers import Client, Server
 
-PATIENCE_S = 8.0  # what is promised is a second for each of two writes; the usual wait is 20
+PATIENCE_S = 6.0  # what is promised is a second; the usual wait is 20
 
 
 def test_the_hook_answers_in_time_with_what_needs_no_write(serve: Callable[..., Server]) -> None:
@@ -37,6 +37,8 @@ def test_the_hook_answers_in_time_with_what_needs_no_write(serve: Callable[..., 
             holder.execute("ROLLBACK")
             holder.close()
     assert took < PATIENCE_S
-    assert (status, told["decision"], told["annotations"].get("fault")) == (200, "continue", None)
+    # It says that something could not be kept.
+    assert (status, told["decision"]) == (200, "continue")
+    assert told["annotations"]["fault"] == "unavailable"
     assert "Be brief." in told["mutations"]["system_prompt"]
     assert "Kiln 1 is cold." in told["mutations"]["append_messages"][0]["content"]
