@@ -14,6 +14,11 @@ def new_uid() -> str:
     return uuid.uuid4().hex
 
 
+def is_uid(text: str) -> bool:
+    """Whether a row may be looked for by it: PostgreSQL refuses a text with a NUL character."""
+    return text.isascii() and text.isalnum()
+
+
 class Job(models.Model):
     """One piece of background work. What it does knows the handler of its kind alone."""
 

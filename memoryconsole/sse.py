@@ -4,6 +4,7 @@ goes out on."""
 import logging
 import select
 import socket
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from django.db import Error
@@ -18,6 +19,9 @@ PING_EVERY_S = 15.0
 RETRY_MS = 3_000
 _LOOK_EVERY_S = 1.0
 _SEND_WITHIN_S = 20.0
+_READING = threading.BoundedSemaphore(4)
+"""So many streams of a process use the database at once: a change wakes all of them, and each of
+them would take a connection."""
 
 
 OPENING = f"retry: {RETRY_MS}\n\n"
@@ -114,6 +118,11 @@ def follow(
 
 def _said(say: Say, moved: Mapping[int, int]) -> list[str] | None:
     """What is said; None at the stream's end."""
+    with _READING:
+        return _read(say, moved)
+
+
+def _read(say: Say, moved: Mapping[int, int]) -> list[str] | None:
     try:
         return say(moved)
     except errors.DomainError:

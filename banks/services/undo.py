@@ -10,6 +10,7 @@ from banks import access, errors
 from banks.access import Principal, Role, Scope
 from banks.models import Bank, Change, Operation
 from banks.operations import Idempotency, Plan
+from banks.outbox import is_uid
 from banks.services import past, rules, saving
 from banks.services.batch import Batch, Item
 from banks.services.commit import Desk, run
@@ -26,7 +27,8 @@ def undo(
     for one that cannot be undone (a bank's), StaleRevision when something has moved on since,
     TextExists or TitleExists when another memory has taken the place, Forbidden, PinnedProtected.
     """
-    operation = Operation.objects.filter(bank=bank, uid=uid, state=Operation.State.DONE).first()
+    done = Operation.objects.filter(bank=bank, uid=uid, state=Operation.State.DONE)
+    operation = done.first() if is_uid(uid) else None
     if operation is None:
         raise errors.NotFound("There is no such operation in this bank.")
     changes = _changes(operation)

@@ -14,6 +14,7 @@ from django.db.models import Count, F
 from banks import errors, seams
 from banks.access import Principal, Role, Scope, require, roles_in, visible_banks
 from banks.models import Bank
+from banks.outbox import is_uid
 from banks.queries import milliseconds
 from banks.services import consolidating, drafts, learning, open_bank
 from banks.services.consolidating import Extend, Merge, Outcome, Promote, Wanted
@@ -204,7 +205,8 @@ def decide(
     is done, and what `commit.run` raises.
     """
     keys = [*accept, *reject]
-    rows = {row.uid: row for row in Proposal.objects.filter(run=run, uid__in=keys)}
+    known = [key for key in keys if is_uid(key)]
+    rows = {row.uid: row for row in Proposal.objects.filter(run=run, uid__in=known)}
     if len(keys) != len(rows):
         raise errors.ProposalNotFound("Name proposals of this run, each once.")
     if any(row.state != Proposal.State.WAITING for row in rows.values()):
@@ -307,7 +309,8 @@ def _open(principal: Principal, key: str) -> tuple[Proposal, Bank]:
 
 def _find(principal: Principal, key: str) -> tuple[Proposal, Bank]:
     require(principal, Scope.RUNS_RUN)
-    row = Proposal.objects.filter(uid=key).select_related("bank").first()
+    rows = Proposal.objects.filter(uid=key).select_related("bank")
+    row = rows.first() if is_uid(key) else None
     if row is None or row.bank.state != Bank.State.ACTIVE:
         raise errors.ProposalNotFound
     try:

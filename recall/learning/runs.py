@@ -18,6 +18,7 @@ from banks import auth, errors, jobs, seams
 from banks.access import Principal, Role, Scope, require
 from banks.jobs import Running, handlers, queue
 from banks.models import Bank
+from banks.outbox import is_uid
 from banks.queries import milliseconds
 from banks.services import open_bank, opening
 from banks.services import undo as undoing
@@ -181,7 +182,8 @@ def undo(principal: Principal, key: str) -> Run:
 
 def _open(principal: Principal, key: str) -> tuple[ConsolidationRun, Bank]:
     require(principal, Scope.RUNS_RUN)
-    row = ConsolidationRun.objects.filter(uid=key).select_related("bank").first()
+    rows = ConsolidationRun.objects.filter(uid=key).select_related("bank")
+    row = rows.first() if is_uid(key) else None
     if row is None or row.bank.state != Bank.State.ACTIVE:
         raise errors.RunNotFound
     try:
