@@ -23,7 +23,6 @@ _READING = threading.BoundedSemaphore(4)
 """So many streams of a process use the database at once: a change wakes all of them, and each of
 them would take a connection."""
 
-
 OPENING = f"retry: {RETRY_MS}\n\n"
 """What is sent first, so that the client knows at once that it is connected."""
 
@@ -105,7 +104,8 @@ def follow(
         moved = listener.wait(_LOOK_EVERY_S)
         if not moved and listener.clock() - spoke_at < PING_EVERY_S:
             continue
-        words = _said(say, moved)
+        with _READING:
+            words = _said(say, moved)
         if words is None:
             return
         if not words:
@@ -118,11 +118,6 @@ def follow(
 
 def _said(say: Say, moved: Mapping[int, int]) -> list[str] | None:
     """What is said; None at the stream's end."""
-    with _READING:
-        return _read(say, moved)
-
-
-def _read(say: Say, moved: Mapping[int, int]) -> list[str] | None:
     try:
         return say(moved)
     except errors.DomainError:

@@ -3,11 +3,11 @@
 Knows no job's content: whoever has some registers a handler in its app's `ready`.
 """
 
-from banks.jobs.crew import Crew, work_off
+from banks.jobs.crew import Attempt, Crew, work_off
 from banks.jobs.handlers import PermanentFault, RetryableFault, Running, handler
 from banks.jobs.queue import LeaseLostError, enqueue, hurry
 
 __all__ = [
-    "Crew", "LeaseLostError", "PermanentFault", "RetryableFault", "Running", "enqueue", "handler",
-    "hurry", "work_off",
+    "Attempt", "Crew", "LeaseLostError", "PermanentFault", "RetryableFault", "Running", "enqueue",
+    "handler", "hurry", "work_off",
 ]  # fmt: skip

@@ -20,7 +20,7 @@ PRUNE_EVERY_S = 60.0
 
 
 @dataclass(slots=True)
-class _Run:
+class Attempt:
     """A job as its handler sees it."""
 
     claimed: Claimed
@@ -28,13 +28,16 @@ class _Run:
 
     @property
     def payload(self) -> dict[str, Any]:
+        """What was enqueued."""
         return self.claimed.payload
 
     @property
     def stopping(self) -> bool:
+        """Whether its process is asked to end."""
         return self.stop.is_set()
 
     def extend(self, limit_s: float | None = None) -> None:
+        """Hold the job for so many seconds more."""
         self.claimed.extend(limit_s)
 
 
@@ -54,7 +57,7 @@ def run(claimed: Claimed, stop: threading.Event) -> None:
 
 def _attempt(claimed: Claimed, stop: threading.Event) -> None:
     try:
-        result = claimed.handler.work(_Run(claimed, stop))
+        result = claimed.handler.work(Attempt(claimed, stop))
     except LeaseLostError:
         raise
     except Exception as error:

@@ -194,12 +194,7 @@ def _marks(bank: Bank, seen: Sequence[Seen], field: str) -> dict[str, str]:
 
 def _clean(principal: Principal, wanted: Wanted) -> Draft | None:
     """The draft of a promotion, fit to be written; None when it cannot be."""
-    if not isinstance(wanted, Promote):
-        return None
-    try:
-        return drafts.clean(principal, wanted.draft)
-    except errors.Invalid:
-        return None
+    return drafts.usable(principal, wanted.draft) if isinstance(wanted, Promote) else None
 
 
 def _make(

@@ -88,6 +88,14 @@ def clean(principal: Principal, draft: Draft) -> Draft:
     return replace(cleaned, redacted=masked.labels)
 
 
+def usable(principal: Principal, draft: Draft) -> Draft | None:
+    """The same of what a program made up; None when it cannot be written. Raises ScopeMissing."""
+    try:
+        return clean(principal, draft)
+    except errors.Invalid:
+        return None
+
+
 def clean_patch(patch: Patch, category: Category) -> Patch:
     """The patch as it may be written to an entry of this category. Raises Invalid."""
     masked = _Mask()

@@ -49,7 +49,7 @@ def learn(
     New ones are created; known ones are reinforced when a user said so; those that are pinned or
     dead stay as they are. One that cannot be kept is left out alone. Raises as `commit.run`.
     """
-    cleaned = [draft for each in wanted if (draft := _clean(principal, each)) is not None]
+    cleaned = [draft for each in wanted if (draft := drafts.usable(principal, each)) is not None]
 
     def planner(desk: Desk) -> Plan:
         batch = Batch(desk)
@@ -93,13 +93,6 @@ def has_line(bank: Bank, rule: str, line: str) -> bool:
 
 def _content(bank: Bank, rule: str) -> str:
     return next((each.content for each in queries.rules(bank) if each.name == rule), "")
-
-
-def _clean(principal: Principal, draft: Draft) -> Draft | None:
-    try:
-        return drafts.clean(principal, draft)
-    except errors.Invalid:
-        return None
 
 
 def _add_lines(plan: Plan, desk: Desk, rule: str, lines: Sequence[str]) -> list[str]:

@@ -11,11 +11,10 @@ import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import Any
 
-from banks import errors, seams
+from banks import errors
+from banks.retrying import retry_after_s
 from banks.store.redact import mask
 from banks.webhooks import address
 from banks.webhooks.address import RefusedError, Target
@@ -187,7 +186,7 @@ def _exchange(line: _Line, where: Target, body: bytes, headers: Mapping[str, str
         error="" if 200 <= response.status < 300 else _refusal(is_redirect=is_redirect),
         headers=_quiet_headers(shown),
         body=quiet(raw.decode("utf-8", "replace")),
-        retry_after_s=_retry_after_s(shown.get("retry-after", "")),
+        retry_after_s=retry_after_s(shown.get("retry-after", ""), most_s=MOST_RETRY_AFTER_S),
     )
 
 
@@ -210,16 +209,3 @@ def _quiet_headers(headers: Mapping[str, str]) -> dict[str, str]:
         )
         for name, value in kept
     }
-
-
-def _retry_after_s(value: str) -> float | None:
-    """Seconds, of a number or a date; None when it is neither."""
-    if value.isascii() and value.isdigit():
-        return min(float(value), MOST_RETRY_AFTER_S)
-    try:
-        at = parsedate_to_datetime(value)
-        at = at if at.tzinfo else at.replace(tzinfo=UTC)
-        left_s = (at - seams.now()).total_seconds()
-    except (ValueError, OverflowError):
-        return None  # no date, or numbers that are too large for one
-    return min(max(left_s, 0.0), MOST_RETRY_AFTER_S)

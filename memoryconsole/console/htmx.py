@@ -87,8 +87,12 @@ def seen(request: HttpRequest) -> str:
 
 def shown(request: HttpRequest) -> int:
     """How many rows of a list are on the page; 0 when no script tells."""
-    told = request.headers.get(ROWS, "")
-    return int(told) if told.isascii() and told.isdecimal() and len(told) <= _DIGITS else 0
+    return count(request.headers.get(ROWS, ""), digits=_DIGITS)
+
+
+def count(told: str, *, digits: int) -> int:
+    """A number of so many digits at most that somebody sent; 0 for anything else."""
+    return int(told) if told.isascii() and told.isdecimal() and len(told) <= digits else 0
 
 
 def whole_pages(rows: int, page: int, most: int) -> int:

@@ -4,7 +4,7 @@ A harness may keep what the memory appended as a message of its own, or join it 
 typed; both read alike.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from recall.engine.injection import own_words, update_starts, whole
 
@@ -31,17 +31,17 @@ def _newest_first(messages: object) -> Iterator[str]:
         return
     for message in reversed(messages):
         if isinstance(message, dict) and message.get("role") == "user":
-            text = _text(message.get("content"))
+            text = text_of(message.get("content"), _part)
             if text.strip():
                 yield whole(text)
 
 
-def _text(content: object) -> str:
-    """The text of a content: a text itself, or parts of which some have one."""
+def text_of(content: object, of_part: Callable[[object], object]) -> str:
+    """The text of a content: a text itself, or parts of which some have one, as `of_part` finds."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
-    texts = (part if isinstance(part, str) else _part(part) for part in parts)
+    texts = (part if isinstance(part, str) else of_part(part) for part in parts)
     return "\n".join(text for text in texts if isinstance(text, str))
 
 

@@ -38,8 +38,6 @@ MERGES_MOST = 500
 
 PROPOSALS_MOST = 200
 
-Before = Callable[[float], bool]
-"""Called before the model is asked, with the seconds that it may take; false = not now."""
 Progress = Callable[[str, int, int], None]
 """What is done, how much of it, of how much."""
 
@@ -64,7 +62,12 @@ def mode_of(bank: Bank) -> str:
 
 
 def carry_out(
-    row: ConsolidationRun, principal: Principal, bank: Bank, *, before: Before, progress: Progress
+    row: ConsolidationRun,
+    principal: Principal,
+    bank: Bank,
+    *,
+    before: llm.Before,
+    progress: Progress,
 ) -> errors.DomainError | None:
     """Go over the bank once and count in the row, which the caller saves; what the model failed
     with, None when it did not. What was found until then is kept.
@@ -94,7 +97,7 @@ def carry_out(
 
 
 def _learn(
-    row: ConsolidationRun, principal: Principal, bank: Bank, before: Before, progress: Progress
+    row: ConsolidationRun, principal: Principal, bank: Bank, before: llm.Before, progress: Progress
 ) -> _Learnt:
     """Have the model read what no run has read, window by window, up to the end or a fault."""
     learnt, model = _Learnt(), llm.current()
@@ -131,12 +134,10 @@ def _take(learnt: _Learnt, principal: Principal, bank: Bank, reading: Reading) -
     learnt.rejected += reading.rejected
     learnt.pinned += reading.pinned
     for wish in reading.wishes:
-        try:
-            draft = drafts.clean(principal, wish.change.draft)
-        except errors.Invalid:
+        draft = drafts.usable(principal, wish.change.draft)
+        if draft is None:
             learnt.rejected += 1
-            continue
-        if not _is_known(bank, draft):
+        elif not _is_known(bank, draft):
             learnt.wishes.append(replace(wish, change=replace(wish.change, draft=draft)))
 
 

@@ -6,7 +6,6 @@ again, leaves what once would have.
 """
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -61,9 +60,6 @@ class Told:
 
 
 _NOTHING = Told(state=NOTHING)
-
-Before = Callable[[float], bool]
-"""Called before the model is asked, with the seconds that it may take; false = not now."""
 
 
 def register() -> None:
@@ -144,7 +140,7 @@ def _read(
     *,
     bank: Bank | None = None,
     end: int | None = None,
-    before: Before = lambda _: True,
+    before: llm.Before = lambda _: True,
 ) -> Told | None:
     """Read what is left of a turn, up to the message number `end`; None when it has to go on later.
 

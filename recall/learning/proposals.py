@@ -12,15 +12,15 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count, F
 
 from banks import errors, seams
-from banks.access import Principal, Role, Scope, require, roles_in, visible_banks
+from banks.access import Principal
 from banks.models import Bank
 from banks.outbox import is_uid
 from banks.queries import milliseconds
-from banks.services import consolidating, drafts, learning, open_bank
+from banks.services import consolidating, drafts, learning
 from banks.services.consolidating import Extend, Merge, Outcome, Promote, Wanted
 from banks.store import redact
 from recall.engine.packing import LEARNED
-from recall.learning import changes, claims, episodes
+from recall.learning import changes, claims, episodes, reach
 from recall.learning.changes import Asked
 from recall.learning.llm.replies import LONGEST, SHORTEST
 from recall.models import ConsolidationRun, Proposal
@@ -138,23 +138,10 @@ def listed(
 
     Raises ScopeMissing, Forbidden (a bank that the caller does not maintain).
     """
-    kept = maintained(principal, bank)
+    kept = reach.banks(principal, bank)
     rows = Proposal.objects.filter(bank__in=kept, state=state).select_related("bank", "run")
     rows = rows.filter(kind=kind) if kind else rows
     return [_proposed(row) for row in rows.order_by("pk")[:PAGE_MOST]]
-
-
-def maintained(principal: Principal, bank: Bank | None) -> list[int]:
-    """The primary keys of the banks that the caller maintains, or of this one.
-
-    Raises ScopeMissing, Forbidden (a bank that the caller does not maintain).
-    """
-    require(principal, Scope.RUNS_RUN)
-    roles = roles_in(principal, [bank] if bank else visible_banks(principal))
-    kept = [key for key, role in roles.items() if role >= Role.MAINTAINER]
-    if bank is not None and not kept:
-        raise errors.Forbidden("That needs the role maintainer in this bank.")
-    return kept
 
 
 def counts(bank: Bank) -> dict[str, int]:
@@ -171,7 +158,7 @@ def of_run(run: ConsolidationRun) -> list[Proposed]:
 
 def one(principal: Principal, key: str) -> Proposed:
     """A proposal, whatever became of it. Raises ProposalNotFound, ScopeMissing."""
-    return _proposed(_find(principal, key)[0])
+    return _proposed(reach.one(principal, Proposal, key, missing=errors.ProposalNotFound)[0])
 
 
 def accept(principal: Principal, key: str, *, text: str | None = None) -> Proposed:
@@ -299,24 +286,12 @@ def reject(principal: Principal, key: str, *, reason: str | None = None) -> Prop
 
 def _open(principal: Principal, key: str) -> tuple[Proposal, Bank]:
     """A proposal that waits, and its bank, opened."""
-    row, bank = _find(principal, key)
+    row, bank = reach.one(principal, Proposal, key, missing=errors.ProposalNotFound)
     if row.state == Proposal.State.STALE:
         raise errors.ProposalStale
     if row.state != Proposal.State.WAITING:
         raise errors.ProposalDecided
     return row, bank
-
-
-def _find(principal: Principal, key: str) -> tuple[Proposal, Bank]:
-    require(principal, Scope.RUNS_RUN)
-    rows = Proposal.objects.filter(uid=key).select_related("bank")
-    row = rows.first() if is_uid(key) else None
-    if row is None or row.bank.state != Bank.State.ACTIVE:
-        raise errors.ProposalNotFound
-    try:
-        return row, open_bank(principal, row.bank.name, Role.MAINTAINER, Scope.RUNS_RUN)
-    except (errors.BankNotFound, errors.Forbidden) as error:
-        raise errors.ProposalNotFound from error
 
 
 def _accepted(principal: Principal, row: Proposal, text: str) -> Proposed:

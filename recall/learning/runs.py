@@ -15,14 +15,13 @@ from typing import Any
 from django.db import transaction
 
 from banks import auth, errors, jobs, seams
-from banks.access import Principal, Role, Scope, require
+from banks.access import Principal, Role, Scope
 from banks.jobs import Running, handlers, queue
 from banks.models import Bank
-from banks.outbox import is_uid
 from banks.queries import milliseconds
 from banks.services import open_bank, opening
 from banks.services import undo as undoing
-from recall.learning import consolidation, proposals
+from recall.learning import consolidation, proposals, reach
 from recall.learning.consolidation import Progress
 from recall.learning.proposals import Proposed
 from recall.models import Checkpoint, ConsolidationRun
@@ -113,7 +112,7 @@ def run_now(
         if claimed is None:
             raise errors.RunPending
         _forsake(row)
-    running = _Here(claimed, stop)
+    running = jobs.Attempt(claimed, stop)
     try:
         again = _try(row, principal, bank, running, progress, tries=1)
     except Exception as error:
@@ -131,14 +130,14 @@ def listed(principal: Principal, bank: Bank | None = None, *, limit: int = PAGE_
 
     Raises ScopeMissing, Forbidden (a bank that the caller does not maintain).
     """
-    kept = proposals.maintained(principal, bank)
+    kept = reach.banks(principal, bank)
     rows = ConsolidationRun.objects.filter(bank__in=kept).select_related("bank")
     return [_run(row) for row in rows.order_by("-pk")[: min(limit, PAGE_MOST)]]
 
 
 def one(principal: Principal, key: str) -> tuple[Run, list[Proposed]]:
     """A run and what it proposes. Raises RunNotFound, ScopeMissing."""
-    row, _ = _open(principal, key)
+    row, _ = reach.one(principal, ConsolidationRun, key, missing=errors.RunNotFound)
     return _run(row), proposals.of_run(row)
 
 
@@ -154,7 +153,7 @@ def apply(
 
     The run, and what became of each proposal. Raises RunNotFound and what `proposals.decide` does.
     """
-    row, bank = _open(principal, key)
+    row, bank = reach.one(principal, ConsolidationRun, key, missing=errors.RunNotFound)
     wanted = {**dict.fromkeys(accept), **edit}
     if len(wanted) < len(accept) + len(edit):
         raise errors.ProposalNotFound("Name proposals of this run, each once.")
@@ -169,7 +168,7 @@ def undo(principal: Principal, key: str) -> Run:
     Raises RunNotFound, ScopeMissing, Conflict when there is nothing to take back, and what `undo`
     of an operation raises: what has moved on since is not touched.
     """
-    row, bank = _open(principal, key)
+    row, bank = reach.one(principal, ConsolidationRun, key, missing=errors.RunNotFound)
     if not row.operations or row.state not in _ENDED:
         raise errors.Conflict("There is nothing to take back.")
     while row.operations:
@@ -178,18 +177,6 @@ def undo(principal: Principal, key: str) -> Run:
         row.undone_at = seams.now()
         row.save(update_fields=["operations", "undone_at"])
     return _run(row)
-
-
-def _open(principal: Principal, key: str) -> tuple[ConsolidationRun, Bank]:
-    require(principal, Scope.RUNS_RUN)
-    rows = ConsolidationRun.objects.filter(uid=key).select_related("bank")
-    row = rows.first() if is_uid(key) else None
-    if row is None or row.bank.state != Bank.State.ACTIVE:
-        raise errors.RunNotFound
-    try:
-        return row, open_bank(principal, row.bank.name, Role.MAINTAINER, Scope.RUNS_RUN)
-    except (errors.BankNotFound, errors.Forbidden) as error:
-        raise errors.RunNotFound from error
 
 
 def _new(principal: Principal, bank: Bank, *, dry_run: bool) -> ConsolidationRun:
@@ -213,25 +200,6 @@ def _forsake(row: ConsolidationRun) -> None:
     left.exclude(state__in=_ENDED).update(
         state=ConsolidationRun.State.FAILED, error=DIED, finished_at=seams.now()
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Here:
-    """A job that this process runs itself."""
-
-    claimed: queue.Claimed
-    stop: threading.Event
-
-    @property
-    def payload(self) -> dict[str, Any]:
-        return self.claimed.payload
-
-    @property
-    def stopping(self) -> bool:
-        return self.stop.is_set()
-
-    def extend(self, limit_s: float | None = None) -> None:
-        self.claimed.extend(limit_s)
 
 
 def _work(running: Running) -> datetime | str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from banks.store.redact import mask
 from recall.engine.injection import own_words, whole
+from recall.engine.window import text_of
 
 USER, ASSISTANT, TOOL = "user", "assistant", "tool"
 
@@ -157,7 +158,7 @@ def _raw(messages: object) -> Iterator[tuple[str, str, str]]:
         role = _ROLES.get(name, TOOL)
         key = _id(message.get("id"))
         content = message.get("text", message.get("content"))
-        yield key, role, _text(content)
+        yield key, role, text_of(content, _part)
         for number, printed in enumerate(_results(content)):
             yield f"{key}#{number}" if key else "", TOOL, printed
 
@@ -167,15 +168,6 @@ def _id(value: object) -> str:
     key = value if isinstance(value, str) else str(value) if type(value) is int else ""
     fits = len(key) <= _ID_LENGTH and key.isprintable() and key == key.strip()
     return key if fits and mask(key).text == key else ""
-
-
-def _text(content: object) -> str:
-    """What was said: a text itself, or the parts that are texts."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    texts = (part if isinstance(part, str) else _part(part) for part in parts)
-    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def _part(part: Any) -> object:
@@ -188,7 +180,7 @@ def _results(content: object) -> Iterator[str]:
     for part in content if isinstance(content, list) else []:
         if isinstance(part, dict) and part.get("type") == "tool_result":
             inner: Any = part.get("content")
-            yield _text(inner)
+            yield text_of(inner, _part)
 
 
 def _chained(said: Sequence[Said], role: str, text: str) -> str:

@@ -7,8 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from banks import errors, queries
-from banks.access import Role, Scope
-from banks.services import Bank, open_bank
+from banks.services import Bank
 from memoryconsole.console import htmx, review, telling
 from memoryconsole.console.context import SeeOther, page, person, place, safe_next
 from memoryconsole.console.forms import plain
@@ -22,19 +21,18 @@ from recall.services import LEARNED
 
 TEMPLATE = "console/review.html"
 NOT_HERE = "There is no such proposal in this bank."
-_DIGITS = 4
 
 
 @signed_in("GET")
 def index(request: HttpRequest, bank: str) -> HttpResponse:
     """What waits, or what became of the rest."""
-    return _page(request, _opened(request, bank))
+    return _page(request, runs.maintained(request, bank))
 
 
 @signed_in("POST")
 def accept(request: HttpRequest, bank: str, uid: str) -> HttpResponse:
     """Do what is proposed, in other words if some are sent."""
-    opened = _opened(request, bank)
+    opened = runs.maintained(request, bank)
     _check(request, opened, uid)
     text = plain(request.POST["text"]) if "text" in request.POST else None
     before = _learned(opened)
@@ -55,16 +53,12 @@ def accept(request: HttpRequest, bank: str, uid: str) -> HttpResponse:
 @signed_in("POST")
 def reject(request: HttpRequest, bank: str, uid: str) -> HttpResponse:
     """Leave everything as it is."""
-    opened = _opened(request, bank)
+    opened = runs.maintained(request, bank)
     _check(request, opened, uid)
     with telling.refusals_told(request):
         proposals.reject(person(request), uid, reason=request.POST.get("reason"))
         messages.success(request, "Rejected. The same is not proposed again.")
     return _back(request, bank)
-
-
-def _opened(request: HttpRequest, bank: str) -> Bank:
-    return open_bank(person(request), bank, Role.MAINTAINER, Scope.RUNS_RUN)
 
 
 def _check(request: HttpRequest, opened: Bank, uid: str) -> None:
@@ -80,8 +74,7 @@ def _check(request: HttpRequest, opened: Bank, uid: str) -> None:
 def _page(request: HttpRequest, opened: Bank, refused: Refused | None = None) -> HttpResponse:
     principal, wanted = person(request), request.GET.get("state", WAITING)
     state = wanted if wanted in STATES else WAITING
-    told = request.GET.get("shown", "")
-    shown = int(told) if told.isascii() and told.isdecimal() and len(told) <= _DIGITS else 0
+    shown = htmx.count(request.GET.get("shown", ""), digits=runs.DIGITS)
     found = proposals.listed(principal, opened, state=state)
     values: dict[str, Any] = {
         "review": review.reviewed(opened, found, state, max(shown, CARDS), refused),

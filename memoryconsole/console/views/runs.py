@@ -20,21 +20,19 @@ from recall.learning.runs import Run
 
 LIST, RUN = "console/runs.html", "console/run.html"
 NOT_HERE = "There is no such run in this bank."
-_DIGITS = 4
+DIGITS = 4
 
 
 @signed_in("GET", "POST")
 def index(request: HttpRequest, bank: str) -> HttpResponse:
     """The runs of a bank, newest first; or begin one and go to it."""
-    opened, principal = _opened(request, bank), person(request)
+    opened, principal = maintained(request, bank), person(request)
     if request.method == "POST":
         with telling.refusals_told(request):
             run = service.start(principal, opened, dry_run="dry_run" in request.POST)
             return SeeOther(reverse("run", args=[bank, run.id]))
         return SeeOther(reverse("runs", args=[bank]))
-    told = request.GET.get("shown", "")
-    wanted = int(told) if told.isascii() and told.isdecimal() and len(told) <= _DIGITS else 0
-    shown = max(wanted, RUNS)
+    shown = max(htmx.count(request.GET.get("shown", ""), digits=DIGITS), RUNS)
     found = service.listed(principal, opened, limit=shown + 1)
     values = {
         "lines": [Line(run) for run in found[:shown]],
@@ -47,13 +45,13 @@ def index(request: HttpRequest, bank: str) -> HttpResponse:
 @signed_in("GET")
 def show(request: HttpRequest, bank: str, uid: str) -> HttpResponse:
     """One run: its figures, what it did, and what waits."""
-    return told(request, _opened(request, bank), uid)
+    return told(request, maintained(request, bank), uid)
 
 
 @signed_in("POST")
 def decide(request: HttpRequest, bank: str, uid: str) -> HttpResponse:
     """Accept or reject all that the page showed, as one operation."""
-    opened = _opened(request, bank)
+    opened = maintained(request, bank)
     _one(request, opened, uid)
     keys = request.POST.getlist("key")
     accept, reject = ([], keys) if request.POST.get("do") == "reject" else (keys, [])
@@ -66,7 +64,7 @@ def decide(request: HttpRequest, bank: str, uid: str) -> HttpResponse:
 @signed_in("POST")
 def undo(request: HttpRequest, bank: str, uid: str) -> HttpResponse:
     """Take back all that a run wrote."""
-    opened = _opened(request, bank)
+    opened = maintained(request, bank)
     _one(request, opened, uid)
     with telling.refusals_told(request):
         try:
@@ -101,7 +99,8 @@ def latest(principal: Principal, opened: Bank) -> Line | None:
     return next((Line(run) for run in service.listed(principal, opened, limit=1)), None)
 
 
-def _opened(request: HttpRequest, bank: str) -> Bank:
+def maintained(request: HttpRequest, bank: str) -> Bank:
+    """The bank, for somebody who maintains it. Raises what `open_bank` raises."""
     return open_bank(person(request), bank, Role.MAINTAINER, Scope.RUNS_RUN)
 
 

@@ -5,16 +5,15 @@ Nothing that was asked or answered is logged or put into an error.
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from django.conf import settings
 
-from banks import config, errors, seams
+from banks import config, errors
+from banks.retrying import retry_after_s
 
 if TYPE_CHECKING:
     import openai
@@ -33,6 +32,10 @@ CHECK_S = 3.0
 LONGEST_PAUSE_S = 3_600.0
 _LATER = frozenset({408, 409, 425, 429})
 """Beside those of the server's own faults, statuses after which the same call may work."""
+
+
+Before = Callable[[float], bool]
+"""Called before the model is asked, with the seconds that it may take; false = not now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,24 +168,13 @@ class HttpModel:
 def _refusal(error: "openai.APIStatusError") -> errors.DomainError:
     status = error.status_code
     if status in _LATER or status >= 500:
-        after_s = _retry_after_s(error.response.headers.get("retry-after", ""))
+        wished = error.response.headers.get("retry-after", "")
+        after_s = retry_after_s(wished, most_s=LONGEST_PAUSE_S)
         return errors.ModelUnavailable(
-            f"The model cannot answer now (status {status}).", retry_after_s=after_s
+            f"The model cannot answer now (status {status}).",
+            retry_after_s=None if after_s is None else int(after_s),
         )
     return errors.ModelRefused(status)
-
-
-def _retry_after_s(value: str) -> int | None:
-    """Seconds, of a number or a date; None when it is neither."""
-    if value.isascii() and value.isdigit():
-        return int(min(float(value), LONGEST_PAUSE_S))
-    try:
-        at = parsedate_to_datetime(value)
-        at = at if at.tzinfo else at.replace(tzinfo=UTC)
-        left_s = (at - seams.now()).total_seconds()
-    except (ValueError, OverflowError):
-        return None  # no date, or numbers that are too large for one
-    return int(min(max(left_s, 0.0), LONGEST_PAUSE_S))
 
 
 def said(body: bytes) -> Answer:
