@@ -14,7 +14,8 @@ from itertools import chain
 from banks import links, queries
 from banks.models import Bank, Entry
 from recall.engine.analysis import Analyzer
-from recall.engine.query import day_terms, document_terms
+from recall.engine.dates import day_terms
+from recall.engine.query import document_terms
 from recall.index import Doc
 
 REACH = 2
@@ -164,7 +165,7 @@ def parts(bank: Bank, row: Entry, analyzer: Analyzer) -> dict[str, set[str]]:
         "session": _texts(bank, beside).values(),
     }
     found = {name: {*chain(*map(analyzer.terms, texts))} for name, texts in said.items()}
-    return found | {"day": set(day_terms(row.created_at.date(), analyzer))}
+    return found | {"day": set(day_terms(row.created_at.date()))}
 
 
 def _document(row: Entry, neighbours: Mapping[str, Sequence[str]], analyzer: Analyzer) -> Doc:

@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from datetime import date
 
 from recall.engine.analysis import Analyzer, fold, is_single, is_weak
+from recall.engine.dates import date_terms, day_terms
 
 MAX_QUERY_CHARS = 4_000
 """Characters of a query that are read (spec: recall, Languages)."""
@@ -30,20 +31,6 @@ LABEL_WEIGHT = 1
 USER = "user"
 """The subject that a first person in a query and "User …" in a memory both mean."""
 
-_MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
 _FIRST_PERSON = frozenset(("i", "i'm", "i've", "i'd", "i'll", "me", "my", "mine", "myself"))
 _NEWEST = frozenset(("latest", "newest", "current", "currently", "now", "nowadays", "today"))
 _SPOKEN = re.compile(r"\S+")
@@ -62,7 +49,8 @@ def query_terms(text: str, analyzer: Analyzer) -> tuple[str, ...]:
     unspaced script give way to their bigrams, and hiragana to whatever else there is, since
     either would match nearly every text of that script.
     """
-    found = list(dict.fromkeys(analyzer.terms(text[:MAX_QUERY_CHARS])))
+    text = text[:MAX_QUERY_CHARS]
+    found = list(dict.fromkeys([*analyzer.terms(text), *date_terms(text)]))
     paired = {character for term in found if len(term) > 1 for character in term}
     found = [term for term in found if not (is_single(term) and term in paired)]
     strong = [term for term in found if not is_weak(term)]
@@ -88,20 +76,15 @@ def document_terms(
     own = Counter(analyzer.terms(text))
     own.update(analyzer.terms(title))
     own.update(set(analyzer.terms(summary)) - own.keys())
+    own.update(set(date_terms(text[:MAX_QUERY_CHARS])))
     weighted: Counter[str] = Counter({term: TEXT_WEIGHT * count for term, count in own.items()})
     for neighbour in neighbours:
         _add(weighted, neighbour, NEIGHBOUR_WEIGHT)
     if day is not None:
-        _add(weighted, day_terms(day, analyzer), DATE_WEIGHT)
+        _add(weighted, day_terms(day), DATE_WEIGHT)
     missing = {term for label in labels for term in analyzer.terms(label)} - weighted.keys()
     _add(weighted, missing, LABEL_WEIGHT)
     return dict(weighted)
-
-
-def day_terms(day: date, analyzer: Analyzer) -> list[str]:
-    """What a memory of that day is found by: its words and its ISO date."""
-    words = f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
-    return [*analyzer.terms(words), day.isoformat()]
 
 
 def named_entities(

@@ -12,7 +12,7 @@ from whoosh.fields import COLUMN, FieldType, Schema
 from whoosh.formats import Existence
 from whoosh.util.numeric import byte_to_length, length_to_byte
 
-FORMAT = 2
+FORMAT = 3
 """Raised whenever fields or terms change their meaning; another number means rebuild."""
 
 Posting = tuple[bytes, int, float, bytes]

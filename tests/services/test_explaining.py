@@ -46,9 +46,9 @@ def test_a_hit_is_explained_as_the_recall_ranks_it(world: World) -> None:
 
 def test_the_day_of_a_memory_is_a_part_of_it(world: World) -> None:
     key = save(world, "Kiln 4 is hot.").memory.id
-    month = datetime.now(UTC).strftime("%B").lower()
-    [parts] = why(world, month, key).terms.values()
-    assert "day" in parts
+    today = datetime.now(UTC)
+    parts = why(world, f"{today:%d %B %Y}", key).terms
+    assert parts[f"{today:%Y-%m-%d}"] == parts[f"--{today:%m-%d}"] == ["day"]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from datetime import date
 
 import pytest
 
+from recall.engine.dates import date_terms
 from recall.engine.query import (
     MAX_QUERY_TERMS,
     USER,
@@ -87,12 +88,43 @@ def test_own_text_weighs_three_times_its_surroundings() -> None:
         "greas": 3,
         "find": 1,
         "earli": 1,
-        "24": 1,
-        "august": 1,
-        "2026": 1,
         "2026-08-24": 1,
+        "2026-": 1,
+        "--08": 1,
+        "--08-24": 1,
         "hydraul": 1,
     }
+
+
+# field case A10
+def test_a_number_in_a_name_is_no_day() -> None:
+    written = document_terms("Pump 9 runs", analyzer=ENGLISH, day=date(2026, 12, 1)).keys()
+    for text in ["h52.1", "INC-2026-12", "v2026.12", "port 1", "1", "12", "build 2026/12/1"]:
+        assert not written & set(query_terms(text, ENGLISH)), text
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("What ran on 8 May, 2026?", ["2026-05-08", "2026-", "--05", "--05-08"]),
+        ("on the 1st of december", ["--12", "--12-01"]),
+        ("01 December", ["--12", "--12-01"]),
+        ("Dec 31 and Dec 4", ["--12", "--12-31", "--12", "--12-04"]),
+        ("December 31st", ["--12", "--12-31"]),
+        ("since Sep 2026", ["2026-", "--09"]),
+        ("on 2026-12-01", ["2026-12-01", "2026-", "--12", "--12-01"]),
+        ("in 2026-12", ["2026-", "--12"]),
+        ("in 2026", ["2026-"]),
+        ("in May", ["--05"]),
+        ("may we march", []),
+        ("3.5 Mar 40", ["--03"]),
+        ("at 2026-12-01T10:15", ["2026-12-01", "2026-", "--12", "--12-01"]),
+        ("2026-13-01", []),
+    ],
+)
+def test_a_date_is_looked_up_however_it_is_written(text: str, terms: list[str]) -> None:
+    assert date_terms(text) == terms
+    assert set(terms) <= document_terms(text, analyzer=ENGLISH).keys()
 
 
 def test_a_title_counts_beside_the_text() -> None:
