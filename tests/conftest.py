@@ -12,11 +12,9 @@ from hypothesis import settings as hypothesis_settings
 from pytest_django import Settings
 
 hypothesis_settings.register_profile("dev", max_examples=15, deadline=None)
-hypothesis_settings.register_profile("ci", max_examples=100, deadline=None)
+hypothesis_settings.register_profile("long", max_examples=100, deadline=None)
 hypothesis_settings.register_profile("deep", max_examples=5_000, deadline=None)
-hypothesis_settings.load_profile(
-    os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev")
-)
+hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 # Thousands of modules live as long as the run: looking through them for garbage again and again
 # takes a tenth of its time.

@@ -4,7 +4,7 @@ import pytest
 
 from banks.store import procedure
 from tests.api.conftest import Api, MakeApi
-from tests.builders import World, save
+from tests.builders import World, save, save_all
 
 
 def texts(api: Api, query: str) -> list[str]:
@@ -58,10 +58,8 @@ def test_limit_0_gives_the_total_alone(world: World, editor: Api) -> None:
 
 # field case A36
 def test_filters_apply_before_the_page_is_cut(world: World, editor: Api) -> None:
-    for n in range(5):
-        save(world, f"Valve {n} is open.", pinned=True)
-    for n in range(25):
-        save(world, f"Valve {n} was open once.")
+    save_all(world, (f"Valve {n} is open." for n in range(5)), pinned=True)
+    save_all(world, (f"Valve {n} was open once." for n in range(25)))
     told = editor.ok("GET", "/memories?bank=ops&pinned=true&limit=10")
     assert (len(told["memories"]), told["total"]) == (5, 5)
     assert "next_cursor" not in told

@@ -19,8 +19,7 @@ FACTS = "semantic_memory/facts.md"
 @pytest.fixture
 def world(transactional_db: None) -> builders.World:
     made = builders.world()
-    for number in range(60):
-        builders.save(made, f"Reading {number} of pump 2 is fine")
+    builders.save_all(made, (f"Reading {number} of pump 2 is fine" for number in range(60)))
     return made
 
 

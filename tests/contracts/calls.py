@@ -8,7 +8,7 @@ from functools import reduce
 from banks.access import Role, Scope
 from banks.models import Bank, Operation
 from banks.outbox import Delivery, Job
-from banks.services import banks, entries, webhooks
+from banks.services import banks, entries, members, webhooks
 from recall.learning import proposals, runs
 from recall.models import ConsolidationRun, Proposal
 from tests import builders
@@ -153,7 +153,7 @@ def scene_of(world: builders.World) -> Scene:
     entries.delete(world.editor, world.bank, dead.id)
     old, _ = banks.create(world.admin, "old")
     for role in Role:
-        builders.members.set_role(world.admin, old, role.name.lower(), role)
+        members.set_role(world.admin, old, role.name.lower(), role)
     banks.trash(world.admin, old)
     proposals.propose(world.bank, ["Close valve 2."], session="chat", by="user:editor")
     asked = Proposal.objects.latest("pk").uid

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 METHODS = ("get", "post", "put", "patch", "delete")
 
 
+@cache
 def schema() -> dict[str, Any]:
     told: dict[str, Any] = json.loads(json.dumps(api.get_openapi_schema()))
     return told

@@ -23,7 +23,7 @@ from recall import doctor, indexer
 from recall.index import MANY_SEGMENTS, IndexUnavailable
 from recall.indexer import IndexState
 from recall.services import recall
-from tests.builders import World, save
+from tests.builders import World, save, save_all
 from tests.services.index_contents import assert_index_is_as_rebuilt, contents
 
 OK = IndexState("ok", 0)
@@ -77,8 +77,7 @@ def test_a_catch_up_with_nothing_new_writes_nothing(world: World) -> None:
 
 
 def test_an_index_that_was_deleted_comes_back_with_the_same_answers(world: World) -> None:
-    for number in range(12):
-        save(world, f"Valve {number} of line {number % 3} is serviced in week {number}.")
+    save_all(world, (f"Valve {n} of line {n % 3} is serviced in week {n}." for n in range(12)))
     before = recall(world.viewer, world.bank, "valve of line 2")
     shutil.rmtree(settings.STATE_DIR / "index")
     after = recall(world.viewer, world.bank, "valve of line 2")

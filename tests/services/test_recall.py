@@ -20,7 +20,7 @@ from recall import indexer
 from recall.engine import scoring
 from recall.indexer import IndexState
 from recall.services import Recalled, recall
-from tests.builders import World, save
+from tests.builders import World, save, save_all
 
 
 def ask(world: World, query: str, **options: object) -> Recalled:
@@ -80,7 +80,7 @@ def test_history_that_does_not_match_stays_away(world: World) -> None:
 
 # field case A07
 def test_deleted_memories_take_no_slot(world: World) -> None:
-    saved = [save(world, f"Manifold {number} was cleaned.").memory for number in range(10)]
+    saved = save_all(world, (f"Manifold {number} was cleaned." for number in range(10)))
     assert len(texts(world, "manifold")) == config.current().recall_limit
     for memory in saved[:9]:
         entries.delete(world.editor, world.bank, memory.id)
@@ -148,12 +148,12 @@ def test_punctuation_in_a_query_is_only_punctuation(world: World, query: str) ->
 
 # field case A34
 def test_two_things_that_share_a_first_word_are_kept_apart(world: World) -> None:
-    for number in range(3):
-        save(world, f"Atlas North got pump {number}.", entities=("atlas north",))
-    for number in range(5):
-        save(world, f"Atlas South got valve {number}.", entities=("atlas south",))
-    for number in range(2):
-        save(world, f"Atlas is drawn on sheet {number}.", entities=("atlas",))
+    for count, text, entity in (
+        (3, "Atlas North got pump", "atlas north"),
+        (5, "Atlas South got valve", "atlas south"),
+        (2, "Atlas is drawn on sheet", "atlas"),
+    ):
+        save_all(world, (f"{text} {number}." for number in range(count)), entities=(entity,))
     save(world, "DGX stands in hall 3.", entities=("DGX",))
     found = texts(world, "Atlas North", limit=10)
     assert all(text.startswith("Atlas North") for text in found[:3])
@@ -293,8 +293,7 @@ def test_without_an_embedder_semantic_says_so(world: World) -> None:
 
 
 def test_the_limit_is_kept(world: World) -> None:
-    for number in range(8):
-        save(world, f"Kiln {number} is hot.")
+    save_all(world, (f"Kiln {number} is hot." for number in range(8)))
     assert len(texts(world, "kiln")) == config.current().recall_limit
     assert len(texts(world, "kiln", limit=8)) == 8
     assert texts(world, "kiln", limit=0) == []
@@ -387,8 +386,7 @@ def test_a_hand_edit_is_recalled_after_the_look(world: World) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_threads_share_an_index(world: World) -> None:
-    for number in range(20):
-        save(world, f"Valve {number} is new.")
+    save_all(world, (f"Valve {number} is new." for number in range(20)))
     indexer.catch_up(world.bank)
     index, answers = indexer.index_of(world.bank), []
 
