@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
@@ -60,13 +61,17 @@ class Console:
     token: str
     cookies: list[Any]
 
-    def call(self, path: str, **body: Any) -> Any:
+    def call(self, path: str, method: str = "POST", **body: Any) -> Any:
         """The answer to a call of the API that has to succeed."""
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         url = f"{self.server.url}/api/v1{path}"
-        asked = Request(url, json.dumps(body).encode(), headers)  # noqa: S310  # our own server
-        with urlopen(asked, timeout=10) as answer:  # noqa: S310  # the same
-            return json.load(answer)
+        data = json.dumps(body).encode()
+        asked = Request(url, data, headers, method=method)  # noqa: S310  # our own server
+        try:
+            with urlopen(asked, timeout=10) as answer:  # noqa: S310  # the same
+                return json.load(answer)
+        except HTTPError as refusal:
+            pytest.fail(f"{method} {path}: {refusal.read().decode()}")
 
 
 @dataclass
