@@ -140,8 +140,8 @@ def reaches(
     return held is not None and held >= role and (scope is None or principal.has(scope))
 
 
-def visible_banks(principal: Principal) -> QuerySet[Bank]:
-    """The active banks that the caller may see, by name."""
+def visible_banks(principal: Principal, role: Role = Role.VIEWER) -> QuerySet[Bank]:
+    """The active banks that the caller may see, or holds this role in, by name."""
     banks = Bank.objects.filter(state=Bank.State.ACTIVE).order_by("name")
     if principal.bank_ids is not None:
         banks = banks.filter(pk__in=principal.bank_ids)
@@ -149,7 +149,7 @@ def visible_banks(principal: Principal) -> QuerySet[Bank]:
         return banks
     if principal.user_id is None:
         return banks.none()
-    return banks.filter(memberships__user_id=principal.user_id)
+    return banks.filter(memberships__user_id=principal.user_id, memberships__role__gte=role)
 
 
 def parse_scopes(values: Iterable[str]) -> frozenset[Scope]:

@@ -439,11 +439,8 @@ class ModelRefused(ModelFault):
 
     code = "model_refused"
 
-    def __init__(self, status: int = 401) -> None:
-        super().__init__(
-            f"The model refused the call (status {status}): look at MEMORYCONSOLE_MODEL_BASE_URL, "
-            "MEMORYCONSOLE_MODEL_API_KEY and the configured extraction_model."
-        )
+    def __init__(self, status: int = 401, settings: str = "its settings") -> None:
+        super().__init__(f"The model refused the call (status {status}): look at {settings}.")
         self.status = status
 
 

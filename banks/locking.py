@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from banks import seams
 from banks.models import Bank
@@ -18,22 +19,27 @@ NAP_S = 0.01
 def locked(bank: Bank, timeout_s: float) -> Iterator[LockedBank]:
     """Holds the bank for writing, across threads, processes and machines; 0 s = one try.
 
-    Raises LockTimeout; FolderMoved when the bank was trashed or renamed since it was loaded: the
-    folder of its old name may be another bank's by now.
+    `bank` is read again: its fields are those of now. Raises LockTimeout; FolderMoved when it was
+    trashed or renamed since it was loaded: the folder of its old name may be another bank's by now.
     """
     with (
         seams.data_folder().bank(bank.name).lock(timeout_s) as folder,
         _advisory_lock(bank, timeout_s),
     ):
-        if not is_current(bank):
-            raise FolderMoved("The bank was moved meanwhile.")
+        try:
+            bank.refresh_from_db(from_queryset=_current(bank))
+        except Bank.DoesNotExist as error:
+            raise FolderMoved("The bank was moved meanwhile.") from error
         yield folder
 
 
 def is_current(bank: Bank) -> bool:
     """Whether the bank still has the name it was loaded with, and is not in the trash."""
-    rows = Bank.objects.filter(pk=bank.pk, name=bank.name)
-    return rows.exclude(state=Bank.State.TRASHED).exists()
+    return _current(bank).exists()
+
+
+def _current(bank: Bank) -> QuerySet[Bank]:
+    return Bank.objects.filter(pk=bank.pk, name=bank.name).exclude(state=Bank.State.TRASHED)
 
 
 @contextmanager

@@ -278,17 +278,16 @@ def heal(bank: Bank, locked: LockedBank, *, now: datetime) -> None:
 
     Raises DiskFault when the disk still refuses; the operation then stays for the next one.
     """
-    left = list(
-        Operation.objects.filter(bank=bank, state__in=UNENDED).exclude(act__in=MOVES).order_by("pk")
-    )
-    for operation in left:
+    left = Operation.objects.filter(bank=bank, state__in=UNENDED).exclude(act__in=MOVES)
+    if not left.exists():
+        return
+    for operation in left.order_by("pk"):
         if operation.state == Operation.State.REFUSED:
             _undo(locked, steps.load(operation.steps))
             drop(operation)
         else:
             finish_pending(bank, locked, operation, now=now)
-    if left:
-        locked.sweep()
+    locked.sweep()
 
 
 def finish_pending(bank: Bank, locked: LockedBank, operation: Operation, *, now: datetime) -> bool:

@@ -178,7 +178,8 @@ def save_rows(bank: Bank, *, new: list[Entry], changed: list[Entry]) -> None:
     """Insert and update entry rows with their tags."""
     Entry.objects.bulk_create(new, batch_size=_ROW_BATCH)
     Entry.objects.bulk_update(changed, _CHANGEABLE, batch_size=100)
-    EntryTag.objects.filter(entry__in=[row.pk for row in changed]).delete()
+    if changed:
+        EntryTag.objects.filter(entry__in=[row.pk for row in changed]).delete()
     tags = [
         EntryTag(bank=bank, entry=row, tag=tag)
         for row in new + changed
@@ -283,17 +284,12 @@ def apply(
     _stamp(file, fingerprint)
     file.routed, file.lasting = False, True
     new, changed = [], []
+    rows = Entry.objects.filter(bank=bank, entry_id__in=[item.key for item in written])
+    known = dict(rows.values_list("entry_id", "pk"))
     # A block that vanished and is put back has a row still, of its old place.
-    Entry.objects.filter(
-        bank=bank,
-        entry_id__in=[item.key for item in written if item.position is None],
-        missing_since__isnull=False,
-    ).delete()
-    known = dict(
-        Entry.objects.filter(
-            bank=bank, entry_id__in=[item.key for item in written if item.position is not None]
-        ).values_list("entry_id", "pk")
-    )
+    spare = [known[item.key] for item in written if item.position is None and item.key in known]
+    if spare:
+        Entry.objects.filter(pk__in=spare, missing_since__isnull=False).delete()
     first = file.blocks
     file.blocks += sum(item.position is None for item in written)
     file.save()

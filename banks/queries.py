@@ -12,7 +12,7 @@ from django.db.models import Count, Q, QuerySet
 from banks import errors, links
 from banks.access import Principal, visible_banks
 from banks.models import Bank, Change, Entry, EntryTag, Rule
-from banks.rows import fold
+from banks.rows import ASIDE, fold
 from banks.store import names
 from banks.store.types import Category, Kind, Origin, Trust
 
@@ -231,7 +231,7 @@ def list_memories(
         created, key = after
         rows = rows.filter(Q(created_at__lt=created) | Q(created_at=created, entry_id__lt=key))
         offset = 0
-    ordered = rows.select_related("file").defer("block", "folded", "problems")
+    ordered = rows.select_related("file").defer(*ASIDE)
     page = list(ordered.order_by("-created_at", "-entry_id")[offset : offset + limit + 1])
     more = len(page) > limit > 0
     page = page[:limit]
@@ -264,7 +264,7 @@ def rows_by_ids(bank: Bank, ids: Iterable[str]) -> dict[str, Entry]:
     found: dict[str, Entry] = {}
     for part in links.chunks(ids):
         rows = Entry.objects.filter(bank=bank, entry_id__in=part).select_related("file")
-        found |= {row.entry_id: row for row in rows.defer("block", "folded", "problems")}
+        found |= {row.entry_id: row for row in rows.defer(*ASIDE)}
     return found
 
 
@@ -278,7 +278,7 @@ def strongest(bank: Bank, count: int, *, without: Iterable[str] = ()) -> list[Me
     observed, then newest statement, then id."""
     rows = Entry.objects.filter(bank=bank, live=True).exclude(entry_id__in=list(without))
     ordered = rows.order_by("-pinned", "-corroboration", "-stated_at", "entry_id")
-    plain = ordered.select_related("file").defer("block", "folded", "problems")
+    plain = ordered.select_related("file").defer(*ASIDE)
     return memories(bank, list(plain[:count]))
 
 

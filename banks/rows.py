@@ -4,6 +4,9 @@ from banks.models import Bank, Entry, SourceFile
 from banks.store import names
 from banks.surveys import Found, problem_at
 
+ASIDE = ("block", "folded", "problems", "file__problems", "file__duplicates")
+"""Fields of rows with their files that a memory's value does not need, and that may be large."""
+
 
 def row_of(bank: Bank, file: SourceFile, item: Found) -> Entry:
     """The unsaved row of a parsed block (`item.entry` is set). Links are not resolved in it."""

@@ -78,6 +78,17 @@ def take(bank: Bank, folder: Reader, paths: Iterable[str]) -> Survey:
         wanted |= more
 
 
+def agrees(bank: Bank, folder: Reader, row: SourceFile) -> bool:
+    """Whether the blocks of an entry file are those of its rows, one by one: nothing to survey.
+
+    For a large bank it is many times faster than `take`, and no more than one file is in memory.
+    """
+    file = _read(folder, row.path)
+    rows = Entry.objects.filter(bank=bank, file=row).order_by("position")
+    found = (parse.version(file.data[span.start : span.end]) for span in file.spans)
+    return list(rows.values_list("position", "version")) == list(enumerate(found))
+
+
 def _read(folder: Reader, path: str) -> SeenFile:
     try:
         data, fingerprint = folder.read(path)

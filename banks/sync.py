@@ -313,10 +313,18 @@ def reload(bank: Bank, *, accept: bool = False) -> None:
     """
     with operations.store_errors(), locking.locked(bank, LOCK_TIMEOUT_S) as locked:
         operations.heal(bank, locked, now=seams.now())
-        known = SourceFile.objects.filter(bank=bank).values_list("path", flat=True)
-        seen = [path for path in locked.look() if not tree.is_router(path)]
-        settle(bank, locked, {*known, *seen}, accept=accept)
+        known = {row.path: row for row in SourceFile.objects.filter(bank=bank)}
+        seen = {path: each for path, each in locked.look().items() if not tree.is_router(path)}
+        same = {path for path in known.keys() & seen.keys() if _same(known[path], seen[path])}
+        stands = {path for path in same if _stands(bank, locked, known[path])}
+        settle(bank, locked, (known.keys() | seen.keys()) - stands, accept=accept)
     signals.changes_committed.send(Bank, bank_id=bank.pk, seq=bank.head)
+
+
+def _stands(bank: Bank, locked: LockedBank, row: SourceFile) -> bool:
+    """Whether nothing of an entry file has to be written into rows, by reading it again."""
+    is_plain = tree.is_entry_file(row.path) and not (row.problems or row.duplicates)
+    return is_plain and row.look_again_at is None and surveys.agrees(bank, locked, row)
 
 
 def is_acceptable(hold: str) -> bool:

@@ -6,6 +6,7 @@ read the ratios. CPU time of one thread. `SCALE=100k` adds the bank that takes t
 installed.
 """
 
+import functools
 import itertools
 import os
 import random
@@ -48,7 +49,9 @@ def _vocabulary() -> list[str]:
     return list(itertools.islice(words, VOCABULARY))
 
 
-def _texts(size: int) -> list[list[str]]:
+@functools.cache
+def texts(size: int) -> list[list[str]]:
+    """So many texts as lists of words, the same each time."""
     chance, words = random.Random(size), _vocabulary()
     chance.shuffle(words)
     weights = list(
@@ -165,13 +168,13 @@ def _resident_mb() -> float:
 
 
 def _report(size: int, folder: Path) -> None:
-    texts = _texts(size)
+    said = texts(size)
     chance = random.Random(7)
     queries = [
-        chance.sample(sorted(set(chance.choice(texts))), WORDS_A_QUERY) for _ in range(QUERIES)
+        chance.sample(sorted(set(chance.choice(said))), WORDS_A_QUERY) for _ in range(QUERIES)
     ]
-    cold = [chance.sample(sorted(set(chance.choice(texts))), WORDS_A_QUERY) for _ in range(QUERIES)]
-    index = _ours(folder / str(size), texts)
+    cold = [chance.sample(sorted(set(chance.choice(said))), WORDS_A_QUERY) for _ in range(QUERIES)]
+    index = _ours(folder / str(size), said)
 
     def ours(words: Sequence[str]) -> object:
         return index.search(words, limit=BEST)
@@ -181,7 +184,7 @@ def _report(size: int, folder: Path) -> None:
     first_ms = 1_000 * (time.perf_counter() - started)
     cold_ms = statistics.median(_timed(ours, words) for words in cold)
     ways: dict[str, Any] = {"ours": ours, "Whoosh as it is": _whoosh(folder / str(size))}
-    figures = _measure(ways | _others(texts), queries)
+    figures = _measure(ways | _others(said), queries)
     print(f"\n{size} memories: CPU ms, p50 of {QUERIES} queries, median of {ROUNDS} rounds")
     for name, value in figures.items():
         print(f"  {name:<26}{value:10.3f} ms{value / figures['ours']:10.1f} x")

@@ -15,3 +15,4 @@ class MemoryConsoleConfig(AppConfig):
         django_checks.register(checks.configuration)
         django_checks.register(checks.webhooks)
         django_checks.register(checks.model)
+        django_checks.register(checks.embedder)

@@ -123,12 +123,7 @@ def webhooks(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMess
 
 def model(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
     """Where a model is asked is an address."""
-    try:
-        parts = urlsplit(settings.MODEL_BASE_URL)
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError:
-        is_address = False
-    if is_address or not settings.MODEL_BASE_URL:
+    if not settings.MODEL_BASE_URL or _is_address(settings.MODEL_BASE_URL):
         return []
     return [
         Error(
@@ -137,6 +132,27 @@ def model(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage
             id="memoryconsole.E009",
         )
     ]
+
+
+def embedder(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """A server that makes vectors has an address."""
+    if settings.EMBEDDER != "http" or _is_address(settings.EMBEDDER_BASE_URL):
+        return []
+    return [
+        Error(
+            "MEMORYCONSOLE_EMBEDDER is http, but MEMORYCONSOLE_EMBEDDER_BASE_URL is no address.",
+            hint="Use an address like https://models.example/v1, or unset MEMORYCONSOLE_EMBEDDER.",
+            id="memoryconsole.E010",
+        )
+    ]
+
+
+def _is_address(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        return parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        return False
 
 
 def file_system(path: Path, mounts: str | None = None) -> str:

@@ -3,6 +3,7 @@
 Every variable is documented in docs/settings.md.
 """
 
+import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -54,6 +55,19 @@ WEBHOOK_ALLOW = env.names("WEBHOOK_ALLOW")
 # Where OpenAI's chat completions are spoken. Without an address nothing is learned from turns.
 MODEL_BASE_URL = env.text("MODEL_BASE_URL")
 MODEL_API_KEY = env.secret("MODEL_API_KEY")
+
+# --- meaning --------------------------------------------------------------------------------
+# Who makes vectors: "" nobody, "local" a model in this process (make setup-semantic), "http" a
+# server with OpenAI's embeddings. The floor, in hundredths: from this cosine on a memory is a hit
+# without a word in common.
+EMBEDDER = env.word("EMBEDDER", "", allowed=("", "local", "http"))
+EMBEDDER_BASE_URL = env.text("EMBEDDER_BASE_URL")
+EMBEDDER_API_KEY = env.secret("EMBEDDER_API_KEY")
+EMBEDDER_FLOOR = env.number("EMBEDDER_FLOOR", 45, least=0, most=100)
+if EMBEDDER == "local":
+    # Read when numpy is imported. Requests have threads of their own already: with more of them a
+    # query takes twice as long, and many times where the cores are busy.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # --- Django ---------------------------------------------------------------------------------
 INSTALLED_APPS = [

@@ -12,10 +12,11 @@ from banks.store import parse, render
 from banks.store.errors import StoreError
 from banks.store.types import Category, Severity
 from banks.store.types import Entry as StoredEntry
-from recall import indexer
+from recall import indexer, meaning
 from recall.engine.packing import Fit
 from recall.engine.query import document_terms, query_terms
 from recall.index import Doc, Index, IndexFault, Stamp, analyzer, version
+from recall.learning import checks as learning_checks
 from recall.learning import llm
 from recall.services import rules_budget
 
@@ -44,6 +45,7 @@ def checks() -> list[Check]:
         made("index size", lambda: _sizes(banks)),
         made("rules", lambda: _rules(banks)),
         made("model", _model),
+        made("learning", learning_checks.learning),
         made("embedder", _embedder),
     ]
 
@@ -222,8 +224,13 @@ def _embedder() -> Check:
     """Advice: without it recall goes by words."""
     if not config.current().embeddings_enabled:
         return Check("embedder", ok=True, required=False, detail="Meaning is switched off.")
-    detail = "Not configured: recall goes by words, not by meaning."
-    return Check("embedder", ok=False, required=False, detail=detail)
+    embedder = meaning.current()
+    if embedder is None:
+        detail = "Not configured: recall goes by words, not by meaning."
+        return Check("embedder", ok=False, required=False, detail=detail)
+    trouble = embedder.trouble()
+    detail = trouble or f"The model {embedder.name} can be used."
+    return Check("embedder", ok=not trouble, required=False, detail=detail)
 
 
 def _bytes_in(folder: Path) -> int:

@@ -8,13 +8,24 @@ from pydantic.json_schema import SkipJsonSchema
 from banks.schemas.common import Answer, BankField, Body, optional
 from banks.schemas.memories import BankParams
 from banks.store.names import STORY_LONGEST
+from recall.learning import runs
 from recall.schemas import QUERY_LENGTH
 
 DECIDED_MOST = 200
+_ID_LENGTH = 32
 
 
-class ProposalParams(BankParams):
-    """Which proposals."""
+class RunParams(BankParams):
+    """Which page of runs."""
+
+    limit: int = Field(default=runs.PAGE_MOST, ge=1, le=runs.PAGE_MOST)
+    cursor: str | SkipJsonSchema[None] = Field(
+        default=None, max_length=_ID_LENGTH, description="`next_cursor` of the page before."
+    )
+
+
+class ProposalParams(RunParams):
+    """Which page of which proposals."""
 
     state: Literal["waiting", "accepted", "edited", "rejected", "stale"] = "waiting"
     kind: Literal["learned_rule", "merge", "promotion", "known_failure"] | None = None
@@ -45,9 +56,10 @@ class ProposalOut(Answer):
 
 
 class ProposalsOut(Answer):
-    """Proposals, oldest first, at most 200."""
+    """Proposals, oldest first."""
 
     proposals: list[ProposalOut]
+    next_cursor: str | SkipJsonSchema[None] = optional("Where the next page begins.")
 
 
 class ProposalChangedOut(Answer):
@@ -120,9 +132,10 @@ class RunChangedOut(Answer):
 
 
 class RunsOut(Answer):
-    """Runs, newest first, at most 200."""
+    """Runs, newest first."""
 
     runs: list[RunOut]
+    next_cursor: str | SkipJsonSchema[None] = optional("Where the next page begins.")
 
 
 class RunWithProposalsOut(Answer):

@@ -93,6 +93,14 @@ class IndexOut(Answer):
     lag: int
 
 
+class MeaningOut(Answer):
+    """How far meanings were compared: `lag` counts changes whose memories may have no vector yet.
+    Unavailable: the query has none."""
+
+    state: Literal["ok", "behind", "unavailable"]
+    lag: int
+
+
 class RecallOut(Answer):
     """Hits, best first; `retrieval` says what ran."""
 
@@ -100,6 +108,7 @@ class RecallOut(Answer):
     memories: list[HitOut]
     retrieval: str
     index: IndexOut
+    meaning: MeaningOut | SkipJsonSchema[None] = optional("Where an embedder is set up.")
 
 
 class ExplainOut(Answer):
@@ -118,6 +127,7 @@ class ExplainOut(Answer):
     asks_for: list[str] = Field(description="newest, time: what lifts some memories.")
     retrieval: str
     index: IndexOut
+    meaning: MeaningOut | SkipJsonSchema[None] = optional("Where an embedder is set up.")
 
 
 class PreviewIn(Body):

@@ -20,18 +20,20 @@ def array(*elements: object) -> str:
 
 @dataclass
 class Scripted:
-    """Answers with the next of `script`, then always with an empty list; an error is raised."""
+    """Answers with the next of `script`, then always with an empty list; an error is raised. Each
+    answer takes so many `tokens`."""
 
     script: list[str | Exception] = field(default_factory=list)
     asked: list[list[dict[str, str]]] = field(default_factory=list)
     name: str = "scripted"
+    tokens: int = 0
 
     def complete(self, system: str, user: str, *, timeout_s: float) -> Answer:
         self.asked.append(json.loads(user))
         answer = self.script.pop(0) if self.script else "[]"
         if isinstance(answer, Exception):
             raise answer
-        return Answer(answer)
+        return Answer(answer, self.tokens)
 
     def trouble(self) -> str:
         return ""

@@ -225,6 +225,12 @@ def revive(pk: int) -> bool:
     return bool(count)
 
 
+def live_keys(kind: str) -> set[str]:
+    """The keys of the jobs of a kind that wait or run."""
+    live = Job.objects.filter(kind=kind, state__in=_LIVE)
+    return set(live.values_list("dedup", flat=True))
+
+
 def late() -> QuerySet[Job]:
     """Jobs that should have begun some minutes ago, of every kind, the longest waiting first."""
     waiting = Job.objects.filter(state=Job.State.READY, run_at__lt=seams.now() - LATE)

@@ -45,13 +45,19 @@ def planned(kind: str) -> Planned | None:
 def plan(kind: str, rule: str, *, zone: str = "UTC", by: str) -> Planned:
     """Let jobs of this kind begin by the rule from now on. Raises Invalid.
 
-    `rule`: the five fields of cron in that time zone, or `every` with a number and m, h or d.
+    `rule`: the five fields of cron in that time zone, or `every` with a number and m, h or d. The
+    rule that holds already keeps its next time: one that was missed is made up for, and one that
+    was kept does not come again when the clock was put back.
     """
     now = seams.now()
     rule = " ".join(rule.split())
+    first = next_time(rule, zone, now)
+    before = planned(kind)
+    # A time later than the one after the next was noted by a clock that was wrong.
+    if before and (before.rule, before.zone) == (rule, zone):
+        first = before.next_at if before.next_at <= next_time(rule, zone, first) else first
     values = {
-        "rule": rule, "zone": zone, "next_at": next_time(rule, zone, now), "changed_by": by,
-        "changed_at": now,
+        "rule": rule, "zone": zone, "next_at": first, "changed_by": by, "changed_at": now,
     }  # fmt: skip
     Schedule.objects.update_or_create(kind=kind, defaults=values)
     return Planned(**values)  # type: ignore[arg-type]  # the same names

@@ -73,10 +73,12 @@ class Batch:
         ).select_related("file")
         if category is not None:
             rows = rows.filter(category=category.value)
-        paths = {row.file.path for row in rows}
+        paths = set(rows.values_list("file__path", flat=True))
+        if not paths:
+            return mine
         for path in sorted(paths):
             self.desk.fresh(path)
-        others = [self._item(row) for row in rows.all() if row.entry_id not in self.items]
+        others = [self._item(row) for row in rows if row.entry_id not in self.items]
         return mine + [item for item in others if _same_text(item.after, text)]
 
     def is_live(self, item: Item) -> bool:
@@ -225,11 +227,10 @@ class Batch:
         )
         if item.row is not None and _same_links(item):
             row.live, row.invalid_at = item.row.live, item.row.invalid_at
-        replaced = set(
-            Entry.objects.filter(bank=bank, superseded_by=row.entry_id).values_list(
-                "entry_id", flat=True
-            )
-        )
+        replaced: set[str] = set()
+        if row.entry_id not in self.desk.minted:
+            pointing = Entry.objects.filter(bank=bank, superseded_by=row.entry_id)
+            replaced |= set(pointing.values_list("entry_id", flat=True))
         for key, other in self.items.items():
             if other.after.superseded_by == row.entry_id:
                 replaced.add(key)

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import OperationalError, connection
+from django.db.models import Q
 
 from banks import errors, locking, operations, seams, signals, sync
 from banks.access import Principal
@@ -32,23 +33,28 @@ class Desk:
     actor: str
     now: datetime
     minted: set[str] = field(default_factory=set)
+    _seen: dict[str, SourceFile | None] = field(default_factory=dict)
 
     def fresh(self, path: str) -> SourceFile | None:
         """The up-to-date row of a file; None when there is no such file.
 
-        Raises BankOnHold when this look shows that the bank's files are lost.
+        Each is looked at once a plan: who changes it after that makes the step fail, and the plan
+        is made again. Raises BankOnHold when this look shows that the bank's files are lost.
         """
-        row = sync.fresh(self.bank, self.locked, path)
+        if path not in self._seen:
+            self._seen[path] = sync.fresh(self.bank, self.locked, path)
         if self.bank.hold:
             raise errors.BankOnHold
-        return row
+        return self._seen[path]
 
     def mint(self, created: datetime) -> str:
-        """An id that no entry of the bank has, drawn again until it is free."""
+        """An id that no entry of the bank has or points at, drawn again until it is free."""
         while True:
             key = names.mint(created, seams.suffix())
-            taken = Entry.objects.filter(bank=self.bank, entry_id=key).exists()
-            if not taken and key not in self.minted and not self._has_history(key):
+            # The bank stands in both halves: so SQLite takes an index for each.
+            told = Q(bank=self.bank, entry_id=key) | Q(bank=self.bank, superseded_by=key)
+            is_free = key not in self.minted and not Entry.objects.filter(told).exists()
+            if is_free and not self._has_history(key):
                 self.minted.add(key)
                 return key
 
@@ -128,9 +134,7 @@ def _run_locked(
     idempotency: Idempotency | None,
 ) -> dict[str, Any]:
     now = seams.now()
-    bank.refresh_from_db()
-    if bank.state != Bank.State.ACTIVE or bank.name != locked.name:
-        # Trashed or renamed while we waited; this folder may be another bank's by now.
+    if bank.state != Bank.State.ACTIVE:
         raise errors.BankNotFound
     operations.heal(bank, locked, now=now)
     answer = operations.replay(idempotency, now=now)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.quality import chance
 from bench.quality.baselines import PlainBm25, Substring
 from bench.quality.figures import ALL, Figures, by_kind, pooled
 from bench.quality.locomo import conversations
@@ -66,6 +67,8 @@ def main() -> None:
         for title, banks in sets.items():
             ours = [Ours(bank) for bank in banks]
             _report(title, banks, ours)
+            others = [each for other in sets if other != title for each in sets[other]]
+            chance.report(title, banks, ours, [q.text for each in others for q in each.asked][::4])
             if os.environ.get("PARTS"):
                 _parts(title, banks, ours)
                 if len(banks) > 1:

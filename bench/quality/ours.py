@@ -10,6 +10,8 @@ from bench.quality.sets import Bank, Ranking, Said
 
 BEST = 10
 PORTION = 500
+ROOM = 100_000
+"""Tokens, so that none of the best is too long."""
 
 
 @contextmanager
@@ -78,6 +80,13 @@ class Ours:
 
         hits = recall(self._principal, self.bank, question, limit=BEST).memories
         return [self._keys[hit.memory.id] for hit in hits]
+
+    def given(self, message: str) -> Ranking:
+        """What a turn with this message gets as hits, padding left out."""
+        from recall.services import preview  # noqa: PLC0415
+
+        told = preview(self._principal, self.bank, message, limit=BEST, budget_tokens=ROOM).given
+        return [self._keys[each.memory.id] for each in told.memories if not each.ambient]
 
     def rebuild(self) -> None:
         """Index everything anew."""

@@ -1,7 +1,8 @@
 """What every page needs to know: who looks, which banks there are, which theme was chosen."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -22,6 +23,7 @@ BANK_COOKIE = "bank"
 COOKIE_AGE_S = 365 * 24 * 3600
 SEE_OTHER = 303
 _RAIL = "_memoryconsole_rail"
+_WAITING = "_memoryconsole_waiting"
 
 
 class SeeOther(HttpResponseRedirect):
@@ -34,8 +36,8 @@ class SeeOther(HttpResponseRedirect):
 class Place:
     """A bank as one person sees it. `may_write`, `may_set_rules`: the role reaches for memories,
     for rules, and the bank takes writes. `may_review`: it reaches for runs and what they propose,
-    of which `waiting` wait; `may_decide`: and the bank takes writes. `may_accept`: its hold can be
-    ended by taking what is on disk, and the role reaches for that. `may_manage`: it reaches for
+    of which `waiting()` wait; `may_decide`: and the bank takes writes. `may_accept`: its hold can
+    be ended by taking what is on disk, and the role reaches for that. `may_manage`: it reaches for
     roles of others. `owners` can give another role to somebody below a maintainer; to others they
     are not told here."""
 
@@ -48,7 +50,7 @@ class Place:
     may_accept: bool
     may_review: bool
     may_decide: bool
-    waiting: int
+    waiting: Callable[[], int]
     owners: tuple[str, ...] = ()
 
     @property
@@ -91,11 +93,33 @@ def rail(request: HttpRequest) -> list[queries.Summary]:
     return found
 
 
+def waiting(request: HttpRequest) -> dict[str, int]:
+    """How many proposals wait in each bank that this person maintains, counted once a request."""
+    found: dict[str, int] | None = getattr(request, _WAITING, None)
+    if found is None:
+        found = proposals.waiting(person(request))
+        setattr(request, _WAITING, found)
+    return found
+
+
+def _waiting_in(request: HttpRequest, bank: str) -> int:
+    return waiting(request).get(bank, 0)
+
+
+def _waiting_anywhere(request: HttpRequest) -> int:
+    return sum(waiting(request).values())
+
+
 def _summary(request: HttpRequest, bank: Bank) -> queries.Summary:
     """The bank's counts; those of the rail where that is shown too."""
     if htmx.target(request):
         return queries.summary(bank)
     return next((x for x in rail(request) if x.name == bank.name), None) or queries.summary(bank)
+
+
+def takes_writes(summary: queries.Summary) -> bool:
+    """Whether a bank can be changed now by who may."""
+    return not (summary.hold or findings.disk_trouble())
 
 
 def place(request: HttpRequest, name: str) -> Place:
@@ -107,17 +131,18 @@ def place(request: HttpRequest, name: str) -> Place:
     may = access.reaches(principal, role, Role.EDITOR, Scope.MEMORY_WRITE)
     may_set_rules = access.reaches(principal, role, Role.MAINTAINER, Scope.RULES_WRITE)
     may_review = access.reaches(principal, role, Role.MAINTAINER, Scope.RUNS_RUN)
-    takes_writes = not (summary.hold or findings.disk_trouble())
+    is_open = takes_writes(summary)
     own = members.own(principal).get(name) if principal.is_admin else role
     return Place(
         summary,
         role,
         role_name(role, own),
-        may_write=may and takes_writes,
-        may_set_rules=may_set_rules and takes_writes,
+        may_write=may and is_open,
+        may_set_rules=may_set_rules and is_open,
         may_review=may_review,
-        may_decide=may_review and takes_writes,
-        waiting=proposals.counts(bank).get("waiting", 0) if may_review else 0,
+        may_decide=may_review and is_open,
+        # A part of a page without the tabs does not ask.
+        waiting=partial(_waiting_in, request, bank.name),
         may_accept=role is Role.OWNER and opening.can_be_accepted(summary.hold),
         may_manage=access.reaches(principal, role, Role.OWNER, Scope.ADMIN),
         owners=tuple(members.owners(bank)) if role < Role.MAINTAINER else (),
@@ -141,7 +166,11 @@ def page(
     """A page within the frame, or the one of its `parts` that htmx asked for: see `htmx.part`."""
     principal = person(request)
     match = request.resolver_match
-    common = {"here": htmx.here(request), "is_admin": principal.is_admin} | values
+    common = {
+        "here": htmx.here(request),
+        "is_admin": principal.is_admin,
+        "review_count": partial(_waiting_anywhere, request),
+    } | values
     part = htmx.part(request, parts or {})
     if part:
         response = render(request, "console/part.html", common | {"part": part}, status=status)
@@ -151,6 +180,7 @@ def page(
             "theme": theme(request),
             "htmx_config": htmx.CONFIG,
             "rail": rail(request),
+            "reviews": waiting(request),
             "disk_trouble": trouble,
             "may_create_banks": principal.may_create_banks and not trouble,
             "reader": request.user.get_username(),

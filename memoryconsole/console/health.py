@@ -133,8 +133,15 @@ WORDS = {
         "Agents remember only what they save themselves.",
         "Look at its server; MEMORYCONSOLE_MODEL_BASE_URL says where it is asked.",
     ),
+    "learning": Words(
+        "Learning from what happened",
+        "What agents did and said teaches nothing until then.",
+        "Look at the reason: begin a run of the bank, or run the jobs that were given up again.",
+    ),
     "embedder": Words(
-        "Model for meaning", "A memory in other words than the question may not be found."
+        "Model for meaning",
+        "A memory in other words than the question may not be found.",
+        "Look at its server or its packages; MEMORYCONSOLE_EMBEDDER says which is used.",
     ),
     "configuration": Words(
         "Configuration",
@@ -265,7 +272,8 @@ def _state(check: Check) -> State:
         return State.UNKNOWN
     if check.ok:
         return State.FINE
-    if check.name == "embedder" or (check.name == "model" and not settings.MODEL_BASE_URL):
+    unset = {"model": not settings.MODEL_BASE_URL, "embedder": not settings.EMBEDDER}
+    if unset.get(check.name):
         return State.UNUSED
     return State.BROKEN if check.required else State.ADVICE
 

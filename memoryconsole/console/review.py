@@ -1,6 +1,6 @@
 """What waits for a person, as cards: what was found, what it was made from, what would change."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -8,7 +8,6 @@ from banks import queries
 from banks.queries import Memory
 from banks.services import Bank
 from memoryconsole.console.diff import Piece, pieces
-from recall.learning import proposals
 from recall.learning.proposals import Proposed
 
 CARDS = 20
@@ -50,6 +49,16 @@ class Refused:
     text: str
     message: str
     status: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a page shows: a state, so many cards of it, from the one behind `after` on."""
+
+    state: str = WAITING
+    shown: int = CARDS
+    after: str | None = None
+    refused: Refused | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,13 +113,16 @@ class Card:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
     """The cards of one state, out of `total`. `counts`: how many there are in each state that one
-    has. `more`: how many more cards the next part shows."""
+    has. `more`: how many more cards the next part shows. `after`: behind which one the page begins,
+    `following`: behind which one the next page does."""
 
     state: str
     cards: list[Card]
     counts: list[tuple[str, str, int]]
     total: int
     more: int
+    after: str | None
+    following: str | None
     refused: Refused | None
 
     @property
@@ -125,29 +137,42 @@ class Review:
 
 
 def reviewed(
-    bank: Bank, found: Sequence[Proposed], state: str, shown: int, refused: Refused | None
+    found: Sequence[Proposed],
+    following: str | None,
+    counts: Mapping[str, int],
+    wanted: Wanted,
+    banks: Mapping[str, Bank],
 ) -> Review:
-    """The first of the proposals that were found, and the one whose words were not taken."""
-    counts = proposals.counts(bank)
+    """The first of the proposals that were found, and the one whose words were not taken. `counts`:
+    how many there are in each state that one has; `banks`: theirs, by name."""
+    refused, shown = wanted.refused, max(wanted.shown, CARDS)
     keys = [each.id for each in found]
     if refused and refused.uid in keys:
         shown = max(shown, keys.index(refused.uid) + 1)
+    more = max(0, min(CARDS, len(found) - shown))
     return Review(
-        state=state,
-        cards=cards(bank, found[:shown], refused),
-        counts=[(key, word, counts.get(key, 0)) for key, word in STATES.items() if key in counts],
-        total=counts.get(state, 0),
-        more=max(0, min(CARDS, len(found) - shown)),
+        state=wanted.state,
+        cards=cards(found[:shown], banks, refused),
+        counts=[(key, word, counts[key]) for key, word in STATES.items() if key in counts],
+        total=counts.get(wanted.state, 0),
+        more=more,
+        after=wanted.after,
+        following=None if more else following,
         refused=refused,
     )
 
 
-def cards(bank: Bank, found: Sequence[Proposed], refused: Refused | None = None) -> list[Card]:
-    """Proposals of a bank as cards; their memories are read at once."""
-    links = linked(bank, (key for each in found for key in _named(each)))
+def cards(
+    found: Sequence[Proposed], banks: Mapping[str, Bank], refused: Refused | None = None
+) -> list[Card]:
+    """Proposals of these banks, by name, as cards; the memories of a bank are read at once."""
+    links = {
+        name: linked(bank, (key for each in found if each.bank == name for key in _named(each)))
+        for name, bank in banks.items()
+    }
     waiting = [each.id for each in found if each.state == WAITING]
     after = {key: f"card-{following}" for key, following in pairwise(waiting)}
-    return [_card(each, links, after.get(each.id, "list"), refused) for each in found]
+    return [_card(each, links[each.bank], after.get(each.id, "list"), refused) for each in found]
 
 
 def linked(bank: Bank, keys: Iterable[str]) -> dict[str, Link]:

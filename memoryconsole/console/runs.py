@@ -152,7 +152,7 @@ def told(
         line=Line(run),
         changes=_changes(bank, shown),
         left_out=len(found) - len(shown),
-        cards=cards(bank, proposed, refused),
+        cards=cards(proposed, {bank.name: bank}, refused),
         refused=refused,
     )
 

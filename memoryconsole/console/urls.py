@@ -67,6 +67,7 @@ urlpatterns = [
     path("m/<bank:bank>/<str:key>/pin", memory.pin, name="pin"),
     path("m/<bank:bank>/<str:key>/delete", memory.delete, name="delete"),
     path("m/<bank:bank>/<str:key>/restore", memory.restore, name="restore"),
+    path("review", review.everywhere, name="review_all"),
     path("audit", audit.index, name="audit"),
     path("health", health.index, name="health"),
     path("health/accept", health.accept, name="accept_disk"),

@@ -7,7 +7,6 @@ from ninja import Query, Router
 from banks.access import Role, Scope
 from banks.api import Request, bank_named
 from banks.schemas.common import answers
-from banks.schemas.memories import BankParams
 from banks.services import open_bank, opening
 from recall.learning import runs
 from recall.run_schemas import (
@@ -15,6 +14,7 @@ from recall.run_schemas import (
     ApplyIn,
     ConsolidateIn,
     RunChangedOut,
+    RunParams,
     RunsOut,
     RunWithProposalsOut,
 )
@@ -31,12 +31,13 @@ def start_consolidation(request: Request, body: ConsolidateIn) -> dict[str, Any]
 
 
 @router.get("/consolidations", response=answers(RunsOut))
-def list_consolidations(request: Request, params: Query[BankParams]) -> dict[str, Any]:
+def list_consolidations(request: Request, params: Query[RunParams]) -> dict[str, Any]:
     """The runs of a bank; of all banks that the caller maintains when none is named."""
     bank = None
     if params.bank is not None:
         bank = open_bank(request.auth, params.bank, Role.MAINTAINER, Scope.RUNS_RUN)
-    return {"runs": runs.listed(request.auth, bank)}
+    found, following = runs.listed(request.auth, bank, limit=params.limit, after=params.cursor)
+    return {"runs": found, "next_cursor": following}
 
 
 @router.get("/consolidations/{id}", response=answers(RunWithProposalsOut))

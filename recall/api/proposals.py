@@ -26,7 +26,11 @@ def list_proposals(request: Request, params: Query[ProposalParams]) -> dict[str,
     bank = None
     if params.bank is not None:
         bank = open_bank(request.auth, params.bank, Role.MAINTAINER, Scope.RUNS_RUN)
-    return {"proposals": proposals.listed(request.auth, bank, state=params.state, kind=params.kind)}
+    found, following = proposals.listed(
+        request.auth, bank, state=params.state, kind=params.kind,
+        limit=params.limit, after=params.cursor,
+    )  # fmt: skip
+    return {"proposals": found, "next_cursor": following}
 
 
 @router.post("/proposals/{id}/accept", response=answers(ProposalChangedOut))

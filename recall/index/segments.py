@@ -94,6 +94,14 @@ class Segment:
         """Whether a document has the term, deleted ones too."""
         return self._find(field, label) is not None
 
+    def frequency(self, field: str, term: str) -> int:
+        """How many documents have a term, deleted ones too."""
+        place = self._find(field, term)
+        if place is None:
+            return 0
+        found: int = _TERM.unpack(self._file.read(place, _TERM.size))[2]
+        return found
+
     def blocks(self, field: str, term: str) -> list[Block]:
         """Postings of a term, at most 128 a block; none when no document has it.
 
@@ -186,6 +194,10 @@ class Commit:
     def has(self, field: str, label: str) -> bool:
         """Whether a document has the label, deleted ones too."""
         return any(segment.has(field, label) for segment in self.segments.values())
+
+    def frequency(self, field: str, term: str) -> int:
+        """How many documents have a term, deleted ones too: so scores count them."""
+        return sum(segment.frequency(field, term) for segment in self.segments.values())
 
     def numbers(self, field: str, label: str) -> set[int]:
         """Numbers of the documents that carry a label."""

@@ -115,6 +115,12 @@ class Index:
         with faults():
             return frozenset(label for label in labels if commit.has("entities", label))
 
+    def frequencies(self, terms: Iterable[str]) -> tuple[list[int], int]:
+        """How many documents have each of `terms`, and how many there are: what scores count by."""
+        commit = self._newest().commit
+        with faults():
+            return [commit.frequency("terms", term) for term in terms], commit.count
+
     def ids(self) -> set[str]:
         """Ids of all documents, retired ones too (for the doctor)."""
         commit = self._newest().commit

@@ -17,7 +17,7 @@ from banks.services import consolidating, drafts
 from banks.services.consolidating import Outcome, Promote, Wanted, ids_of, kind_of
 from banks.services.drafts import Draft
 from banks.store import names
-from recall.learning import episodes, llm, promotion, proposals, tidying
+from recall.learning import asking, episodes, llm, promotion, tidying
 from recall.learning.changes import Asked
 from recall.learning.llm import prompts
 from recall.learning.promotion import Episode, Reading, Wish
@@ -49,7 +49,7 @@ class _Learnt:
     read: list[Episode] = field(default_factory=list)
     wishes: list[Wish] = field(default_factory=list)
     rejected: int = 0
-    pinned: int = 0
+    pinned: list[Promote] = field(default_factory=list)
     tokens: int = 0
     is_all: bool = True
     fault: errors.DomainError | None = None
@@ -75,24 +75,31 @@ def carry_out(
     Raises what `commit.run` raises.
     """
     if not row.dry_run:
-        row.stale += proposals.settle(bank)
+        row.stale += asking.settle(bank)
     progress("looking for duplicates", 0, 1)
     found = tidying.tidied(bank)
     learnt = _learn(row, principal, bank, before, progress)
     by_itself, asked = _divided(bank, learnt.wishes)
     merges, later = found.merges[:MERGES_MOST], found.merges[MERGES_MOST:]
-    row.pinned += found.pinned + learnt.pinned
+    pinned = [*found.pinned, *learnt.pinned]
+    row.pinned += len(pinned)
+    row.changes = [*row.changes, *(_told(each, Outcome.PINNED.value) for each in pinned)]
     row.rejected += learnt.rejected
     row.capped += len(later) + sum(each.because == _CAPPED for each in asked)
     row.tokens += learnt.tokens
-    asked = [*asked, *found.asked]
+    # Before the bound: what was decided about takes no place of what is new.
+    asked = asking.unasked(bank, [*asked, *found.asked])
+    row.capped += len(asked[PROPOSALS_MOST:])
+    asked = asked[:PROPOSALS_MOST]
     if row.dry_run:
-        _plan(row, [*merges, *by_itself], asked[:PROPOSALS_MOST])
+        _plan(row, [*merges, *by_itself], asked)
         return learnt.fault
     stale = _apply(row, principal, bank, [*merges, *by_itself])
     _ask(row, bank, asked)
     episodes.advance(bank, learnt.read, is_all=learnt.is_all)
     episodes.read_again(bank, stale)
+    # What somebody changed while the model was thinking is stale from the start, and says so.
+    row.stale += asking.settle(bank)
     return learnt.fault
 
 
@@ -182,8 +189,9 @@ def _told(wanted: Wanted, outcome: str) -> dict[str, Any]:
 
 def _plan(row: ConsolidationRun, by_itself: Sequence[Wanted], asked: Sequence[Asked]) -> None:
     """Tell what would be done."""
-    row.changes = [_told(each, "planned") for each in by_itself]
-    row.changes += [_told(each.change, "to be proposed") for each in asked]
+    told = [_told(each, "planned") for each in by_itself]
+    told += [_told(each.change, "to be proposed") for each in asked]
+    row.changes = [*row.changes, *told]
 
 
 def _apply(
@@ -209,8 +217,7 @@ def _apply(
 
 
 def _ask(row: ConsolidationRun, bank: Bank, asked: Sequence[Asked]) -> None:
-    """Put questions to a person, those that were not put before."""
-    new = proposals.suggest(bank, asked[:PROPOSALS_MOST], run=row)
+    """Put questions to a person."""
+    new = asking.suggest(bank, asked, run=row)
     row.proposed += len(new)
-    row.capped += len(asked[PROPOSALS_MOST:])
     row.changes = [*row.changes, *(_told(each.change, "proposed") for each in new)]

@@ -11,26 +11,25 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from banks.store import names
-
-ALIKE = 0.85
-"""Share of words that two texts have in common, of all words of both, to be called alike."""
-
-WORDS_LEAST = 4
-"""Shorter texts have too little in them to be alike by chance."""
+from recall.engine.likeness import (
+    ALIKE,
+    WORDS_LEAST,
+    Word,
+    Words,
+    are_alike,
+    fixed,
+    likeness,
+    words,
+)
 
 # A full stop or an exclamation mark behind a word says nothing; behind a symbol it may. A question
 # mark always does.
 _FINAL = re.compile(
     "(?:(?<=[\\w)\\]}\"'`\u00bb\u201d\u2019])\\.+|(?<=[^\\W\\d_])!+|[\u3002\uff01]+)$"
 )
-_WORD = re.compile(r"\w+|[^\w\s.,;:]")
-
 
 COMPARED_MOST = 500_000
 """So many pairs are looked at; in a large bank of few words the rest is left."""
-
-Word = tuple[str, int]
-Words = frozenset[Word]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,47 +75,37 @@ def exact(memories: Iterable[Said]) -> Iterator[Pair]:
 
 def near(memories: Sequence[Said]) -> list[Pair]:
     """Pairs of one category with the same words in another order, or nearly the same words; the
-    most alike first. Texts with other numbers or symbols are never alike."""
-    bags = [_words(each.text) for each in memories]
-    often = Counter(word for words in bags for word in words)
+    most alike first. All pairs at once: asking the index for each memory would take minutes."""
+    bags = [words(each.text) for each in memories]
+    often = Counter(word for bag in bags for word in bag)
     places: dict[tuple[Words, Word], list[int]] = defaultdict(list)
     found: list[Pair] = []
     left = COMPARED_MOST
-    for place, words in enumerate(bags):
-        if len(words) < WORDS_LEAST:
+    for place, bag in enumerate(bags):
+        if len(bag) < WORDS_LEAST:
             continue
-        fixed = frozenset(each for each in words if not each[0].isalpha())
+        same = fixed(bag)
         # Whoever shares enough of all words shares one of the rarest few: only those are looked up.
-        rarest = sorted(words, key=lambda word: (often[word], word))
-        few = rarest[: len(words) - math.ceil(ALIKE * len(words)) + 1]
-        others = {each for word in few for each in places[fixed, word]}
+        rarest = sorted(bag, key=lambda word: (often[word], word))
+        few = rarest[: len(bag) - math.ceil(ALIKE * len(bag)) + 1]
+        others = {each for word in few for each in places[same, word]}
         left -= len(others)
         if left < 0:
             break
         found += filter(None, (_pair(memories, bags, place, each) for each in others))
         for word in few:
-            places[fixed, word].append(place)
+            places[same, word].append(place)
     return sorted(found, key=lambda pair: (-pair.alike, pair.loser.id, pair.survivor.id))
 
 
 def _pair(memories: Sequence[Said], bags: Sequence[Words], one: int, two: int) -> Pair | None:
     """The two as a pair when they are alike and not exact duplicates."""
-    alike = len(bags[one] & bags[two]) / len(bags[one] | bags[two])
-    if alike < ALIKE or folded(memories[one].text) == folded(memories[two].text):
+    is_exact = folded(memories[one].text) == folded(memories[two].text)
+    if is_exact or not are_alike(bags[one], bags[two]):
         return None
     survivor, loser = sorted((memories[one], memories[two]), key=_strength)
-    return Pair(loser, survivor, alike)
+    return Pair(loser, survivor, likeness(bags[one], bags[two]))
 
 
 def _strength(memory: Said) -> tuple[bool, int, datetime, str]:
     return not memory.pinned, -memory.corroboration, memory.created, memory.id
-
-
-def _words(text: str) -> Words:
-    """Words and symbols, each with how often it came before: a bag as a set."""
-    seen: Counter[str] = Counter()
-    words = []
-    for word in _WORD.findall(folded(text)):
-        words.append((word, seen[word]))
-        seen[word] += 1
-    return frozenset(words)

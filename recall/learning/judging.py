@@ -1,8 +1,8 @@
 """What a model proposes, weighed against what was said: who said it, and how far it is believed.
 
 The model is not believed about that. Its quote has to stand in a message: in one of the user, and
-the memory may come from the user; anywhere else, and it is of low trust. A rule is no paraphrase:
-it is whole sentences of what the user said, word for word.
+the memory may come from the user; pasted there, or anywhere else, and it is of low trust. A rule is
+no paraphrase: it is whole sentences of what the user said, word for word.
 """
 
 import re
@@ -57,7 +57,9 @@ def _judge(element: Element, window: Sequence[Said]) -> Judged:
         message = by_role[USER][0].id
         is_feedback = category is Category.FEEDBACKS
         origin = Origin.USER_FEEDBACK if is_feedback else Origin.USER_MESSAGE
-        trust = Trust.MEDIUM
+        # What somebody pasted is the word of whoever wrote it.
+        is_own = any(_says(words, evidence) for words in _spoken(by_role[USER]))
+        trust = Trust.MEDIUM if is_own else Trust.LOW
     else:
         found = by_role[TOOL] or by_role[ASSISTANT]
         message = found[0].id if found else ""
@@ -90,12 +92,8 @@ def _holding(quote: str, window: Sequence[Said]) -> dict[str, list[Said]]:
 
 
 def _rule(quote: str, messages: Sequence[Said]) -> str:
-    """The sentences of a user that are quoted, if they were not pasted; else "".
-
-    A message of several pieces is a document.
-    """
-    spoken = [_spoken(each.text) for each in messages if not each.is_part]
-    line = next(filter(None, (sentences.whole(text, quote) for text in spoken)), "")
+    """The sentences of a user that are quoted, if they were not pasted; else ""."""
+    line = next(filter(None, (sentences.whole(text, quote) for text in _spoken(messages))), "")
     return line if SHORTEST <= len(line) <= LONGEST else ""
 
 
@@ -106,6 +104,8 @@ def _says(text: str, quote: str) -> bool:
     return bool(wanted) and wanted == sentences.bare(text)
 
 
-def _spoken(text: str) -> str:
-    """A message without what is quoted or fenced in it: that is a document, not the user."""
-    return _QUOTED.sub("\n", _FENCED.sub("\n", text))
+def _spoken(messages: Sequence[Said]) -> list[str]:
+    """Messages without what is quoted or fenced in them: that is a document, not the user. So is
+    a message of several pieces."""
+    whole = [each.text for each in messages if not each.is_part]
+    return [_QUOTED.sub("\n", _FENCED.sub("\n", text)) for text in whole]

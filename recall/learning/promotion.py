@@ -64,11 +64,11 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What an answer comes to; how much of it cannot be used, and how much met a pinned memory."""
+    """What an answer comes to; how much of it cannot be used, and what met a pinned memory."""
 
     wishes: tuple[Wish, ...]
     rejected: int = 0
-    pinned: int = 0
+    pinned: tuple[Promote, ...] = ()
 
 
 def shown(episodes: Iterable[Episode], known: Iterable[Known]) -> str:
@@ -101,24 +101,25 @@ def read(reply: str, episodes: Sequence[Episode], known: Sequence[Known]) -> Rea
     sources = {each.id: each for each in episodes}
     targets = {each.id: each for each in known}
     wishes: dict[tuple[Category, str], Wish] = {}
-    rejected = pinned = 0
+    pinned: list[Promote] = []
+    rejected = 0
     for told in replies.objects(reply):
         draft, origin = _draft(told, sources)
         if draft is None or draft.category is None:
             rejected += 1
             continue
         retires = _retired(told.get("supersedes"), draft.category, targets)
-        if any(each.pinned for each in retires):
-            pinned += 1
-            continue
         change = Promote(
             draft=draft,
             sources=tuple(Seen(each.id, each.fingerprint) for each in origin),
             retires=tuple(Seen(each.id, each.version) for each in retires),
         )
+        if any(each.pinned for each in retires):
+            pinned.append(change)
+            continue
         key = (draft.category, names.normalise(draft.text))
         wishes.setdefault(key, Wish(change, _why_asked(draft, retires)))
-    return Reading(tuple(wishes.values()), rejected, pinned)
+    return Reading(tuple(wishes.values()), rejected, tuple(pinned))
 
 
 def _draft(told: Any, sources: Mapping[str, Episode]) -> tuple[Draft | None, list[Episode]]:

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db import IntegrityError, transaction
-from django.db.models import Count, F
+from django.db import transaction
+from django.db.models import Count, F, Q
 
 from banks import errors, seams
 from banks.access import Principal
@@ -20,8 +20,7 @@ from banks.services import consolidating, drafts, learning
 from banks.services.consolidating import Extend, Merge, Outcome, Promote, Wanted
 from banks.store import redact
 from recall.engine.packing import LEARNED
-from recall.learning import changes, claims, episodes, reach
-from recall.learning.changes import Asked
+from recall.learning import asking, changes, claims, reach
 from recall.learning.llm.replies import LONGEST, SHORTEST
 from recall.models import ConsolidationRun, Proposal
 
@@ -70,57 +69,7 @@ def _ask(bank: Bank, line: str, *, session: str, by: str) -> bool:
         bank=bank, text=line, digest=_digest(line), session=session, proposed_by=by,
         proposed_at=seams.now(),
     )  # fmt: skip
-    return _put(row)
-
-
-def suggest(bank: Bank, asked: Sequence[Asked], *, run: ConsolidationRun) -> list[Asked]:
-    """Ask a person about what a run found; what was not asked about before."""
-    return [each for each in asked if _put(_row(bank, each, run))]
-
-
-def _row(bank: Bank, asked: Asked, run: ConsolidationRun) -> Proposal:
-    return Proposal(
-        bank=bank,
-        kind=consolidating.kind_of(asked.change),
-        run=run,
-        payload=changes.dump(asked.change),
-        text=redact.mask(asked.text).text,
-        because=asked.because,
-        digest=asked.digest,
-        proposed_by=run.started_by,
-        proposed_at=seams.now(),
-    )
-
-
-def settle(bank: Bank) -> int:
-    """Mark what waits and fits no longer as stale, so that it is in nobody's way; how many.
-
-    The episodes that it was made from are read again by the next run.
-    """
-    rows = Proposal.objects.filter(claims.free(), bank=bank, state=Proposal.State.WAITING)
-    stale = [
-        row
-        for row in rows.exclude(kind=Proposal.Kind.LEARNED_RULE)
-        if consolidating.is_stale(bank, changes.load(row.kind, row.payload))
-    ]
-    for row in stale:
-        _mark_stale(row)
-    return len(stale)
-
-
-def _mark_stale(row: Proposal) -> None:
-    waiting = Proposal.objects.filter(pk=row.pk, state=Proposal.State.WAITING)
-    waiting.update(state=Proposal.State.STALE, decided_at=seams.now())
-    episodes.read_again(row.bank, consolidating.ids_of(changes.load(row.kind, row.payload)))
-
-
-def _put(row: Proposal) -> bool:
-    try:
-        with transaction.atomic():
-            row.save(force_insert=True)
-    except IntegrityError:
-        return False  # the same waits, or was rejected, or accepted in other words
-    return True
+    return asking.put(row)
 
 
 def _digest(line: str) -> str:
@@ -133,15 +82,33 @@ def listed(
     *,
     state: str = Proposal.State.WAITING,
     kind: str | None = None,
-) -> list[Proposed]:
-    """The proposals of a bank, or of all that the caller maintains: oldest first, at most 200.
+    limit: int = PAGE_MOST,
+    after: str | None = None,
+) -> tuple[list[Proposed], str | None]:
+    """The proposals of a bank, or of all that the caller maintains, oldest first, at most 200; and
+    where the next page begins.
 
-    Raises ScopeMissing, Forbidden (a bank that the caller does not maintain).
+    `after`: the id that the page before ended with, whatever became of it. Raises ScopeMissing,
+    Forbidden (a bank that the caller does not maintain), Invalid.
     """
-    kept = reach.banks(principal, bank)
-    rows = Proposal.objects.filter(bank__in=kept, state=state).select_related("bank", "run")
+    mine = Proposal.objects.filter(bank__in=reach.banks(principal, bank).order_by())
+    rows = mine.filter(state=state).select_related("bank", "run")
     rows = rows.filter(kind=kind) if kind else rows
-    return [_proposed(row) for row in rows.order_by("pk")[:PAGE_MOST]]
+    if after is not None:
+        rows = rows.filter(pk__gt=reach.place(mine, after))
+    limit = max(1, min(limit, PAGE_MOST))
+    page = list(rows.order_by("pk")[: limit + 1])
+    following = page[limit - 1].uid if len(page) > limit else None
+    return [_proposed(row) for row in page[:limit]], following
+
+
+def waiting(principal: Principal) -> dict[str, int]:
+    """How many proposals wait in each bank that the caller maintains, by its name; none = 0.
+
+    Raises ScopeMissing.
+    """
+    waits = Count("proposals", filter=Q(proposals__state=Proposal.State.WAITING))
+    return dict(reach.banks(principal).values_list("name").annotate(waits=waits))
 
 
 def counts(bank: Bank) -> dict[str, int]:
@@ -220,7 +187,7 @@ def _carry_out(
     for (row, text), change, result in zip(wanted, worded, done.results, strict=True):
         outcomes[row.uid] = result.outcome
         if result.outcome is Outcome.STALE:
-            _mark_stale(row)
+            asking.mark_stale(row)
         elif result.outcome is Outcome.APPLIED:
             _accepted(principal, row, row.text if text is None else _text_of(change, row))
     counted = Counter(outcomes.values())

@@ -2,8 +2,10 @@
 
 from typing import TypeVar
 
+from django.db.models import QuerySet
+
 from banks import errors
-from banks.access import Principal, Role, Scope, require, roles_in, visible_banks
+from banks.access import Principal, Role, Scope, can, require, visible_banks
 from banks.models import Bank
 from banks.outbox import is_uid
 from banks.services import open_bank
@@ -12,17 +14,27 @@ from recall.models import ConsolidationRun, Proposal
 Row = TypeVar("Row", ConsolidationRun, Proposal)
 
 
-def banks(principal: Principal, bank: Bank | None) -> list[int]:
-    """The primary keys of the banks that the caller maintains, or of this one.
+def banks(principal: Principal, bank: Bank | None = None) -> QuerySet[Bank]:
+    """The banks that the caller maintains, by name, or this one of them.
 
     Raises ScopeMissing, Forbidden (a bank that the caller does not maintain).
     """
     require(principal, Scope.RUNS_RUN)
-    roles = roles_in(principal, [bank] if bank else visible_banks(principal))
-    kept = [key for key, role in roles.items() if role >= Role.MAINTAINER]
-    if bank is not None and not kept:
+    kept = visible_banks(principal, Role.MAINTAINER)
+    if bank is None:
+        return kept
+    if not can(principal, bank, Role.MAINTAINER, Scope.RUNS_RUN):
         raise errors.Forbidden("That needs the role maintainer in this bank.")
-    return kept
+    return kept.filter(pk=bank.pk)
+
+
+def place(rows: QuerySet[Row], key: str) -> int:
+    """The primary key of the row with this uid, among those that the caller may see. Raises
+    Invalid."""
+    found = rows.filter(uid=key).values_list("pk", flat=True).first() if is_uid(key) else None
+    if found is None:
+        raise errors.Invalid("That page is gone: begin with the first one.", loc="cursor")
+    return found
 
 
 def one(

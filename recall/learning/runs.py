@@ -21,7 +21,7 @@ from banks.models import Bank
 from banks.queries import milliseconds
 from banks.services import open_bank, opening
 from banks.services import undo as undoing
-from recall.learning import consolidation, proposals, reach
+from recall.learning import consolidation, proposals, reach, records
 from recall.learning.consolidation import Progress
 from recall.learning.proposals import Proposed
 from recall.models import Checkpoint, ConsolidationRun
@@ -88,7 +88,7 @@ def start(principal: Principal, bank: Bank, *, dry_run: bool = False) -> Run:
     """Have a worker go over an opened bank. Raises RunPending."""
     with transaction.atomic():
         row = _new(principal, bank, dry_run=dry_run)
-        if not queue.enqueue(KIND, {"run": row.pk}, dedup=_key(bank)):
+        if not queue.enqueue(KIND, {"run": row.pk}, dedup=key_of(bank)):
             raise errors.RunPending
         _forsake(row)
     return _run(row)
@@ -108,7 +108,7 @@ def run_now(
     """
     with transaction.atomic():
         row = _new(principal, bank, dry_run=dry_run)
-        claimed = queue.begin(KIND, {"run": row.pk}, dedup=_key(bank))
+        claimed = queue.begin(KIND, {"run": row.pk}, dedup=key_of(bank))
         if claimed is None:
             raise errors.RunPending
         _forsake(row)
@@ -125,14 +125,26 @@ def run_now(
     return _run(row)
 
 
-def listed(principal: Principal, bank: Bank | None = None, *, limit: int = PAGE_MOST) -> list[Run]:
-    """The runs of a bank, or of all that the caller maintains: newest first, at most 200.
+def listed(
+    principal: Principal,
+    bank: Bank | None = None,
+    *,
+    limit: int = PAGE_MOST,
+    after: str | None = None,
+) -> tuple[list[Run], str | None]:
+    """The runs of a bank, or of all that the caller maintains, newest first, at most 200; and where
+    the next page begins.
 
-    Raises ScopeMissing, Forbidden (a bank that the caller does not maintain).
+    `after`: the id that the page before ended with. Raises ScopeMissing, Forbidden (a bank that the
+    caller does not maintain), Invalid.
     """
-    kept = reach.banks(principal, bank)
-    rows = ConsolidationRun.objects.filter(bank__in=kept).select_related("bank")
-    return [_run(row) for row in rows.order_by("-pk")[: min(limit, PAGE_MOST)]]
+    rows = ConsolidationRun.objects.filter(bank__in=reach.banks(principal, bank).order_by())
+    if after is not None:
+        rows = rows.filter(pk__lt=reach.place(rows, after))
+    limit = max(1, min(limit, PAGE_MOST))
+    page = list(rows.select_related("bank").order_by("-pk")[: limit + 1])
+    following = page[limit - 1].uid if len(page) > limit else None
+    return [_run(row) for row in page[:limit]], following
 
 
 def one(principal: Principal, key: str) -> tuple[Run, list[Proposed]]:
@@ -190,7 +202,8 @@ def _new(principal: Principal, bank: Bank, *, dry_run: bool) -> ConsolidationRun
     )
 
 
-def _key(bank: Bank) -> str:
+def key_of(bank: Bank) -> str:
+    """The key of the one job that goes over a bank."""
     return str(bank.pk)
 
 
@@ -294,6 +307,7 @@ def _back_off(row: ConsolidationRun, *, failed: bool) -> None:
 def _end(row: ConsolidationRun, state: ConsolidationRun.State, error: str) -> None:
     row.state, row.error, row.finished_at = state, error, seams.now()
     row.save()
+    records.prune(row.bank)
     logger.info(
         "consolidation ended bank=%s state=%s read=%d applied=%d proposed=%d tokens=%d",
         row.bank.name, row.state, row.read, row.applied, row.proposed, row.tokens,

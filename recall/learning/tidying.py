@@ -25,24 +25,24 @@ _PROCEDURES_LOOKED_AT = 5
 
 @dataclass(frozen=True, slots=True)
 class Tidied:
-    """Exact duplicates, what a person is asked about, and how much met a pinned memory."""
+    """Exact duplicates, what a person is asked about, and what met a pinned memory."""
 
     merges: tuple[Merge, ...]
     asked: tuple[Asked, ...]
-    pinned: int
+    pinned: tuple[Merge | Extend, ...]
 
 
 def tidied(bank: Bank) -> Tidied:
     """What is to be tidied in a bank as its rows are now. Nothing is changed."""
     merges: list[Merge] = []
     asked: list[Asked] = []
-    pinned = 0
+    pinned: list[Merge | Extend] = []
     for memories in _by_category(bank).values():
         pairs = list(duplicates.exact(memories))
         wanted = _brought_back(bank, [pair.loser.id for pair in pairs])
         for pair in pairs:
             if pair.loser.pinned:
-                pinned += 1
+                pinned.append(_merge(pair, "the same text"))
             elif pair.loser.id in wanted:
                 asked.append(_asked(pair, "the same words", "It was brought back before."))
             else:
@@ -52,7 +52,7 @@ def tidied(bank: Bank) -> Tidied:
         near = [pair for pair in duplicates.near(left) if not pair.loser.pinned]
         asked += [_alike(pair) for pair in near]
     recurring, untouchable = _failures(bank)
-    return Tidied(tuple(merges), (*recurring, *asked), pinned + untouchable)
+    return Tidied(tuple(merges), (*recurring, *asked), (*pinned, *untouchable))
 
 
 def _by_category(bank: Bank) -> Mapping[str, list[Said]]:
@@ -98,23 +98,23 @@ def _asked(pair: Pair, reason: str, because: str) -> Asked:
     )
 
 
-def _failures(bank: Bank) -> tuple[list[Asked], int]:
-    """Errors that keep coming back and that their procedure does not name; and how many of such
-    procedures are pinned."""
+def _failures(bank: Bank) -> tuple[list[Asked], list[Extend]]:
+    """Errors that keep coming back and that their procedure does not name; and those of pinned
+    procedures."""
     asked: list[Asked] = []
-    pinned = 0
+    pinned: list[Extend] = []
     for error in failures.recurring(_errors(bank)):
         row = _procedure_of(bank, error)
         if row is None or failures.is_named(error, row.text):
-            continue
-        if row.pinned:
-            pinned += 1
             continue
         change = Extend(
             procedure=Seen(row.entry_id, row.version),
             item=redact.mask(error.item).text,
             sources=tuple(Seen(each.id, each.fingerprint) for each in error.entries),
         )
+        if row.pinned:
+            pinned.append(change)
+            continue
         asked.append(
             Asked(
                 change=change,

@@ -10,6 +10,7 @@ from recall import documents, indexer
 from recall.engine.english import asks_for_time
 from recall.engine.query import asks_for_newest
 from recall.indexer import IndexState
+from recall.meaning import MeaningState
 from recall.services.recalling import Ranking, misfits, ranked
 
 NO_TERMS = "no_terms"
@@ -40,6 +41,7 @@ class Explained:
     asks_for: list[str]
     retrieval: str
     index: IndexState
+    meaning: MeaningState | None = None
 
 
 def explain(
@@ -81,6 +83,7 @@ def explain(
         asks_for=[name for name, asks in _ASKED.items() if asks(query)],
         retrieval=ranking.retrieval,
         index=ranking.index,
+        meaning=ranking.meaning,
     )
 
 

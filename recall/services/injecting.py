@@ -5,17 +5,20 @@ Nothing is written.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from banks import config, queries
 from banks.access import Principal, Scope, require
 from banks.models import Bank
 from banks.queries import Memory
-from recall.engine import injection
+from recall import indexer
+from recall.engine import injection, relevance
 from recall.engine.injection import Line
 from recall.engine.packing import AMBIENT_FLOOR, PackedRules, pack_rules, tokens
+from recall.engine.query import query_terms
 from recall.engine.scoring import Signals
 from recall.engine.window import newest_question
+from recall.index import IndexUnavailable
 from recall.indexer import IndexState
 from recall.services import limits
 from recall.services.limits import Limits
@@ -138,7 +141,7 @@ def memories_for(
     budget_tokens = bounds.recall_budget_tokens if budget_tokens is None else budget_tokens
     if not bounds.inject_memories:
         return _nothing_given(budget_tokens=budget_tokens)
-    recalled = found(bank, query, limit=limit)
+    recalled = _relevant(bank, query, found(bank, query, limit=limit))
     padding = _ambient(bank, recalled, limit=limit)
     message = injection.memory_message(
         bank.name,
@@ -166,6 +169,24 @@ def memories_for(
         retrieval=_mode(recalled) if message.text else recalled.retrieval,
         index=recalled.index,
     )
+
+
+def _relevant(bank: Bank, query: str, recalled: Recalled) -> Recalled:
+    """The same without hits that share no more with the question than chance does.
+
+    A recall shows all of them to whoever asked for it; a turn did not ask. Without an index nothing
+    is known of chance.
+    """
+    if not recalled.memories or recalled.index.state in ("rebuilding", "unavailable"):
+        return recalled
+    terms = query_terms(query, indexer.analyzer_of(bank))
+    try:
+        least = relevance.floor(*indexer.index_of(bank).frequencies(terms))
+    except IndexUnavailable:
+        return recalled
+    # Of meaning only nearness itself tells: its share goes to the nearest, near or not.
+    hits = [each for each in recalled.memories if each.is_near or each.signals["text"] >= least]
+    return replace(recalled, memories=hits)
 
 
 def _mode(recalled: Recalled) -> str:

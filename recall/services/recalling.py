@@ -3,8 +3,8 @@
 Rows are the truth: the index only proposes, and what it proposes is checked against its row.
 """
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from operator import or_
 from typing import Literal
@@ -22,8 +22,10 @@ from recall.engine.scoring import Candidate, Ranked, Signals, pool_size, rank
 from recall.index import Filters as IndexFilters
 from recall.index import IndexUnavailable
 from recall.indexer import IndexState
+from recall.meaning import Comparison, MeaningState, compared
 from recall.services import limits
 from recall.services.limits import LIMIT_MOST
+from recall.services.nearness import is_near, nearest
 
 SCANNED_TERMS = 8
 """Terms of a query that are looked for in the rows while there is no index."""
@@ -39,21 +41,25 @@ Mode = Literal["hybrid", "lexical", "semantic"]
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A memory with its score; the signals add up to it."""
+    """A memory with its score; the signals add up to it. A near one means what the query means,
+    whatever words they share."""
 
     memory: Memory
     score: float
     signals: dict[str, float]
+    is_near: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """Hits, best first. `retrieval` says what ran, `index` how far the search could see."""
+    """Hits, best first. `retrieval` says what ran, `index` how far the search could see, `meaning`
+    how far meanings could be compared: None where they were not to be."""
 
     bank: str
     memories: list[Hit]
     retrieval: str
     index: IndexState
+    meaning: MeaningState | None = None
 
 
 def recall(
@@ -105,18 +111,21 @@ def found(
     best = ranking.order[: ranking.limit]
     memories = queries.memories(bank, [rows[each.id] for each in best])
     hits = [
-        Hit(memory, each.score, asdict(each.signals))
+        Hit(memory, each.score, asdict(each.signals), each.id in ranking.pool.near)
         for memory, each in zip(memories, best, strict=True)
     ]
-    return Recalled(bank.name, hits, ranking.retrieval, ranking.index)
+    return Recalled(bank.name, hits, ranking.retrieval, ranking.index, ranking.meaning)
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Rows that fit, each with the score of its text, and the entities that the query names."""
+    """Rows that fit, each with the score of its text, the entities that the query names, the ids of
+    those that are near, and by fingerprint the cosine of a text, where that is known."""
 
     found: Sequence[tuple[Entry, float]] = ()
     named: tuple[str, ...] = ()
+    near: frozenset[str] = frozenset()
+    closeness: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +137,7 @@ class Ranking:
     limit: int
     retrieval: str
     index: IndexState
+    meaning: MeaningState | None = None
     pool: Pool = Pool()
     order: Sequence[Ranked] = ()
 
@@ -150,16 +160,49 @@ def ranked(
     state = indexer.catch_up(bank)
     terms = query_terms(query, indexer.analyzer_of(bank))
     nothing = Ranking(terms=terms, wanted=wanted, limit=limit, retrieval="none", index=state)
+    meaning = None
+    if mode != "lexical" and terms and limit:
+        meaning = compared(bank, query)
+        nothing = replace(nothing, meaning=meaning.state if meaning else None)
     if mode == "semantic":
-        return replace(nothing, retrieval="semantic-unavailable")
+        return _by_meaning(bank, nothing, meaning)
     if not terms or not limit:
         return nothing
     pool, state = _searched(bank, query, terms, wanted, limit=limit, state=state)
     retrieval = "lexical" if mode == "lexical" else "bm25-entity"
     if pool is None:
         pool, retrieval = _scanned(bank, terms, wanted), "lexical"
+    elif meaning is not None and meaning.is_there:
+        pool, retrieval = _widened(bank, pool, meaning, wanted, limit), "bm25-entity-semantic"
     order = _by_text(pool) if mode == "lexical" else _by_signals(query, pool)
     return replace(nothing, retrieval=retrieval, index=state, pool=pool, order=order)
+
+
+def _widened(
+    bank: Bank, pool: Pool, meaning: Comparison, wanted: queries.Filters, limit: int
+) -> Pool:
+    """The same with what is near without a word in common, and how near each is."""
+    known = {row.fingerprint for row, _ in pool.found}
+    near = nearest(bank, meaning, wanted, count=limit, known=known)
+    found = [*pool.found, *((row, 0.0) for row, _ in near)]
+    closeness = meaning.cosines({row.fingerprint for row, _ in found})
+    ids = (row.entry_id for row, _ in found if is_near(closeness.get(row.fingerprint, 0.0)))
+    return replace(pool, found=found, near=frozenset(ids), closeness=closeness)
+
+
+def _by_meaning(bank: Bank, nothing: Ranking, meaning: Comparison | None) -> Ranking:
+    """What is near, in the order of its cosine alone."""
+    if nothing.terms and nothing.limit and meaning is not None and meaning.is_there:
+        near = nearest(bank, meaning, nothing.wanted, count=nothing.limit)
+        rows = sorted(near, key=_in_order)
+        order = [
+            Ranked(row.entry_id, score, Signals(text=0.0, meaning=score)) for row, score in rows
+        ]
+        pool = Pool(
+            [(row, 0.0) for row, _ in rows], near=frozenset(row.entry_id for row, _ in rows)
+        )
+        return replace(nothing, retrieval="semantic", pool=pool, order=order)
+    return replace(nothing, retrieval="semantic-unavailable")
 
 
 def _searched(
@@ -256,6 +299,7 @@ def _by_signals(query: str, pool: Pool) -> Sequence[Ranked]:
                 pinned=row.pinned,
                 tells_time=time and tells_time(row.text),
                 asking=asking(row.text),
+                closeness=pool.closeness.get(row.fingerprint),
             )
             for row, score in pool.found
         ],
@@ -269,7 +313,10 @@ def _by_signals(query: str, pool: Pool) -> Sequence[Ranked]:
 
 def _by_text(pool: Pool) -> Sequence[Ranked]:
     """In the same total order, by the score of the text alone."""
-    rows = sorted(
-        pool.found, key=lambda each: (-each[1], -each[0].stated_at.timestamp(), each[0].entry_id)
-    )
+    rows = sorted(pool.found, key=_in_order)
     return [Ranked(row.entry_id, score, Signals(text=score)) for row, score in rows]
+
+
+def _in_order(scored: tuple[Entry, float]) -> tuple[float, float, str]:
+    row, score = scored
+    return -score, -row.stated_at.timestamp(), row.entry_id

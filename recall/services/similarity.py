@@ -1,50 +1,49 @@
-"""Memories that say nearly the same as another one."""
+"""Memories that say much the same as a text: those that recall finds for it, the likest first."""
 
 from dataclasses import dataclass
 
-from banks import queries
 from banks.models import Bank
-from banks.queries import Filters, Memory
-from banks.store.types import Category
-from recall import indexer
-from recall.engine.likeness import likeness
-from recall.services.recalling import ranked
+from banks.queries import Memory
+from recall.engine.likeness import likeness, words
+from recall.services.recalling import found
 
-SIMILAR_MOST = 5
+SIMILAR_MOST = 3
 """How many similar memories are given unless another number is asked for."""
+
+LOOKED_AT = 20
+"""Hits for the text that are compared with it."""
+
+LEAST = 0.3
+"""Likeness from which two memories are worth a look: small words alone give less."""
 
 
 @dataclass(frozen=True, slots=True)
 class Similar:
-    """A memory, and how much it says the same as the other one, 0..1."""
+    """A memory, and how much it says the same as the text, 0..1."""
 
     memory: Memory
     likeness: float
 
+    @property
+    def percent(self) -> int:
+        """The same for people: 0..100."""
+        return round(100 * self.likeness)
+
 
 def similar(
-    bank: Bank,
-    key: str,
-    *,
-    limit: int = SIMILAR_MOST,
-    least: float = 0.0,
-    same_category: bool = False,
+    bank: Bank, text: str, *, without: str = "", limit: int = SIMILAR_MOST, least: float = LEAST
 ) -> list[Similar]:
-    """Live memories most like `key`, itself left out: at most `limit` (0..100), likest first, then
-    by id, each at `least` so like (`likeness.NEAR_DUPLICATE` for near duplicates).
+    """Live memories most like a text, but for the one with the id `without`: at most `limit`,
+    likest first, then by id, each at `least` so like.
 
-    For a caller whose scope was looked at already. Raises MemoryNotFound, AmbiguousId, Invalid.
+    For a caller whose scope was looked at already; nothing is written but the index.
     """
-    row = queries.find(bank, key)
-    wanted = Filters(category=Category(row.category) if same_category else None)
-    ranking = ranked(bank, row.text, limit=limit, filters=wanted, mode="lexical")
-    terms_of = indexer.analyzer_of(bank).terms
-    own = terms_of(row.text)
-    others = [other for other, _ in ranking.pool.found if other.pk != row.pk]
-    alike = sorted(
-        ((likeness(own, terms_of(other.text)), other) for other in others),
-        key=lambda pair: (-pair[0], pair[1].entry_id),
-    )
-    best = [pair for pair in alike if pair[0] >= least and pair[0] > 0][:limit]
-    memories = queries.memories(bank, [other for _, other in best])
-    return [Similar(each, share) for each, (share, _) in zip(memories, best, strict=True)]
+    own = words(text)
+    hits = found(bank, text, limit=LOOKED_AT, mode="lexical").memories
+    alike = [
+        Similar(hit.memory, likeness(own, words(hit.memory.text)))
+        for hit in hits
+        if hit.memory.id != without
+    ]
+    alike.sort(key=lambda each: (-each.likeness, each.memory.id))
+    return [each for each in alike if each.likeness >= least][:limit]

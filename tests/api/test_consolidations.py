@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from banks import jobs
-from recall.learning import llm
+from recall.learning import llm, proposals
 from tests.api.conftest import Api, MakeApi
 from tests.builders import World, save
 from tests.chat import Scripted, array
@@ -69,6 +69,44 @@ def test_a_dry_run_names_the_memories_and_changes_none(world: World, maintainer:
     run = ran(maintainer, dry_run=True)["run"]
     assert run["changes"] == [{"kind": "merge", "outcome": "planned", "memories": keys[::-1]}]
     assert maintainer.ok("GET", "/memories?bank=ops")["total"] == 2
+
+
+def test_a_run_says_what_it_cost_and_what_it_could_not_do(
+    world: World, maintainer: Api, model: Scripted
+) -> None:
+    save(world, "Pump 1 was primed by hand.", category="events")
+    save(world, "Kiln 4 is hot.")
+    save(world, "kiln 4 is hot")
+    with llm.replaced(llm.NoModel()):
+        run = ran(maintainer)["run"]
+    assert (run["applied"], run["read"], run["tokens"]) == (1, 0, 0)
+    assert run["note"] == "No model: episodes were not read."
+    assert "model" not in run
+    model.tokens = 41
+    run = ran(maintainer)["run"]
+    assert (run["read"], run["tokens"], run["model"]) == (1, 41, "scripted")
+    assert run["duration_ms"] >= 0
+    assert "note" not in run
+
+
+def test_runs_and_proposals_come_in_pages_whatever_is_decided_in_between(
+    world: World, maintainer: Api
+) -> None:
+    keys = [ran(maintainer)["run"]["id"] for _ in range(3)]
+    first = maintainer.ok("GET", f"{RUNS}?limit=2")
+    assert [each["id"] for each in first["runs"]] == [keys[2], keys[1]]
+    rest = maintainer.ok("GET", f"{RUNS}?limit=2&cursor={first['next_cursor']}")
+    assert ([each["id"] for each in rest["runs"]], "next_cursor" in rest) == ([keys[0]], False)
+    lines = [f"Close valve {number}." for number in range(3)]
+    proposals.propose(world.bank, lines, session="s1", by="token:agent")
+    page = maintainer.ok("GET", "/proposals?limit=2")
+    assert [each["text"] for each in page["proposals"]] == lines[:2]
+    maintainer.ok("POST", f"/proposals/{page['next_cursor']}/reject", {})
+    page = maintainer.ok("GET", f"/proposals?limit=2&cursor={page['next_cursor']}")
+    assert [each["text"] for each in page["proposals"]] == lines[2:]
+    for path in (RUNS, "/proposals"):
+        maintainer.refused(422, "invalid", "GET", f"{path}?cursor=none")
+        maintainer.refused(422, "invalid", "GET", f"{path}?limit=201")
 
 
 def test_a_bank_has_one_run_at_a_time(world: World, maintainer: Api) -> None:

@@ -2,8 +2,10 @@
 
 import pytest
 
+from recall import meaning
 from tests.api.conftest import Api
 from tests.builders import World, save
+from tests.embeddings import Topical, fill
 
 
 # field case A46
@@ -86,3 +88,20 @@ def test_a_body_that_means_nothing_is_422(editor: Api, more: dict[str, object]) 
     answer = editor.send("POST", "/recall", {"bank": "ops", "query": "kiln", **more})
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["loc"].partition(".")[0] == next(iter(more))
+
+
+def test_an_answer_says_how_far_meanings_were_compared(world: World, editor: Api) -> None:
+    key = save(world, "The furnace is hot.").memory.id
+    asked = {"bank": "ops", "query": "kiln"}
+    assert "meaning" not in editor.ok("POST", "/recall", asked)
+    with meaning.replaced(Topical()):
+        fill()
+        told = editor.ok("POST", "/recall", asked)
+        assert (told["retrieval"], told["meaning"]) == (
+            "bm25-entity-semantic", {"state": "ok", "lag": 0},
+        )  # fmt: skip
+        assert [hit["memory"]["id"] for hit in told["memories"]] == [key]
+        why = editor.ok("POST", "/recall/explain", {**asked, "id": key})
+        assert (why["is_hit"], why["meaning"]) == (True, told["meaning"])
+        told = editor.ok("POST", "/recall", {**asked, "mode": "semantic"})
+        assert told["memories"][0]["score"] == told["memories"][0]["signals"]["meaning"]

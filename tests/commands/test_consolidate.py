@@ -1,6 +1,7 @@
 """`manage.py consolidate`: a pass now, or the times at which passes begin."""
 
 import json
+import re
 import signal
 from collections.abc import Iterator
 from io import StringIO
@@ -47,13 +48,20 @@ def told(*words: str) -> str:
 
 
 def test_one_pass_goes_over_every_bank(world: builders.World) -> None:
-    lines = told().splitlines()
+    lines = re.sub(r"[0-9.]+ s, no model", "so many seconds", told()).splitlines()
     assert [each for each in lines if not each.startswith(" ")] == [
         f"{bank}: done; 0 episodes read, 1 applied, 0 proposed, 0 rejected, 0 stale, 0 capped, "
-        "0 left because they are pinned."
+        "0 left because they are pinned; so many seconds."
         for bank in ("lab", "ops")
     ]
     assert sum(each.startswith("  applied merge: mem_") for each in lines) == 2
+
+
+def test_a_run_tells_its_cost_or_that_there_was_no_model(world: builders.World) -> None:
+    builders.save(world, "Pump 1 hummed.", category="events")
+    assert "No model: episodes were not read." in told("--bank", "ops")
+    with llm.replaced(Scripted(tokens=41)):
+        assert re.search(r"; [0-9.]+ s, 41 tokens of scripted\.", told("--bank", "ops"))
 
 
 def test_a_dry_run_of_one_bank_writes_nothing(world: builders.World) -> None:

@@ -241,5 +241,5 @@ def test_a_page_costs_the_same_whatever_its_deeds_touched(
     for number in range(8):
         shelf = save(ops, f"Shelf {number} holds tiles.").memory
         entries.update(ops.editor, ops.bank, shelf.id, Patch(text=f"Shelf {number} is empty."))
-    with django_assert_max_num_queries(25):
+    with django_assert_max_num_queries(26):
         editor.get(PAGE)

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import Settings
 
-from banks import seams
+from banks import queries, seams
 from banks.models import Bank
 from banks.services import banks, entries
 from memoryconsole.console import listing
@@ -414,3 +414,21 @@ def test_an_impossible_name_of_a_bank_is_refused_beside_the_field(
     answer = browser("admin").post("/banks/new", {"name": "../Pumps"})
     assert answer.status_code == 422
     assert 'id="id_name_error"' in answer.content.decode()
+
+
+def test_looking_for_similar_memories_saves_nothing_and_keeps_what_was_typed(
+    ops: World, browser: Browser
+) -> None:
+    known = save(ops, "Pump 1 leaks at the seal.").memory
+    client, typed = browser("editor"), {"text": "Pump 2 leaks at the seal.", "category": "facts"}
+    form = client.get("/b/ops/memories/new").context["form"]
+    sent = typed | {"once": form["once"].value(), "look": "1"}
+    answer = client.post("/b/ops/memories/new", sent)
+    assert [each.memory for each in answer.context["similar"]] == [known]
+    assert answer.context["form"]["text"].value() == typed["text"]
+    headers = {"HX-Request": "true", "HX-Target": "similar"}
+    part = client.post("/b/ops/memories/new", sent, headers=headers)
+    assert words(part).startswith("Similar memories Pump 1 leaks at the seal.")
+    nothing = client.post("/b/ops/memories/new", sent | {"text": "Fans are new"}, headers=headers)
+    assert words(nothing) == "No similar memories."
+    assert queries.list_memories(ops.bank, queries.Filters()).total == 1

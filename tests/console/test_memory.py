@@ -602,3 +602,14 @@ def test_a_text_that_looks_like_markup_stays_text_everywhere(ops: World, editor:
         assert "<img src=x" not in body
         assert "<b hx-get" not in body
         assert "&lt;img src=x" in body
+
+
+def test_the_page_of_a_memory_names_similar_ones(
+    ops: World, leak: Memory, browser: Browser
+) -> None:
+    other = save(ops, "Pump 2 leaks at the seal.").memory
+    save(ops, "The kiln is fired on Fridays.")
+    said = words(browser("viewer").get(page(leak)))
+    assert "Similar memories Pump 2 leaks at the seal. 71 % the same words" in said
+    entries.delete(ops.editor, ops.bank, other.id)
+    assert "Similar memories" not in words(browser("viewer").get(page(leak)))

@@ -124,7 +124,7 @@ def sender(ops: World, browser: Browser) -> Sender:
     uid = Operation.objects.latest("pk").uid
     token, _ = tokens.create(ops.admin, "a token", ["memory:read"], owner_id=ops.admin.user_id)
     proposals.propose(ops.bank, ["Always open the damper first."], session="s1", by="token:a")
-    line = proposals.listed(ops.maintainer, ops.bank)[0].id
+    line = proposals.listed(ops.maintainer, ops.bank)[0][0].id
     run = consolidated(ops).id
     return Sender(ops, key, uid, line, run, str(token.pk), {who: browser(who) for who in WHO})
 

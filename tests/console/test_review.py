@@ -7,9 +7,12 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from pytest_django import Settings
 
 from banks import queries, sync
-from banks.services import banks, entries
+from banks.access import Role
+from banks.models import Bank
+from banks.services import banks, entries, members
 from banks.services.drafts import Patch
 from recall.learning import llm, proposals
 from recall.models import Proposal
@@ -270,6 +273,95 @@ def test_a_page_shows_twenty_and_more_of_them_take_no_more_queries(
     assert "20 of 21 waiting" in words(answer)
     more = re.findall(r'id="more" href="([^"]+)"', answer.content.decode())[0]
     assert "21 waiting" in words(maintainer.get(more.replace("&amp;", "&")))
+
+
+EVERYWHERE = "/review"
+
+
+@pytest.fixture
+def annex(ops: World) -> Bank:
+    """Another bank that the maintainer maintains, and one that they only edit; a line waits in
+    each."""
+    for name, role in (("annex", Role.MAINTAINER), ("attic", Role.EDITOR)):
+        bank, _ = banks.create(ops.admin, name)
+        members.set_role(ops.admin, bank, "maintainer", role)
+        proposals.propose(bank, [f"Close valve 3 of the {name}."], session="s1", by="token:agent")
+    return Bank.objects.get(name="annex")
+
+
+def test_what_waits_in_all_banks_is_on_one_page_the_oldest_first(
+    ops: World, annex: Bank, maintainer: Client, browser: Browser
+) -> None:
+    key = line(ops)
+    answer = maintainer.get(EVERYWHERE)
+    said = words(answer)
+    assert "Review 2 waiting" in said
+    assert "2 waiting, the oldest first" in said
+    assert said.index("Close valve 3 of the annex.") < said.index(LINE)
+    assert ("Bank annex" in said, "attic." in said) == (True, False)
+    assert "Review 3 waiting" in words(browser("admin").get("/audit"))
+    assert "Review" not in words(browser("editor").get("/audit"))
+    assert "Nothing waits" in words(browser("editor").get(EVERYWHERE))
+    answer = maintainer.post(f"{PAGE}/{key}/accept", {"next": EVERYWHERE}, follow=True)
+    assert answer.redirect_chain == [(EVERYWHERE, 303)]
+    assert "1 waiting, the oldest first" in words(answer)
+
+
+def test_words_of_the_page_of_all_banks_are_handed_back_there(
+    ops: World, annex: Bank, maintainer: Client
+) -> None:
+    answer = accept(maintainer, line(ops), text="x", next=EVERYWHERE)
+    assert answer.status_code == 422
+    assert "2 waiting, the oldest first" in words(answer)
+    assert 'aria-invalid="true">\nx</textarea>' in answer.content.decode()
+
+
+def test_a_bank_on_hold_is_read_on_the_page_of_all_banks_and_not_decided_about(
+    ops: World, annex: Bank, maintainer: Client, settings: Settings
+) -> None:
+    line(ops)
+    sync.look(annex, force=True)
+    (settings.DATA_DIR / "annex" / "bank.yaml").unlink()
+    sync.look(annex, force=True)
+    page = maintainer.get(EVERYWHERE).content.decode()
+    assert "Close valve 3 of the annex." in page
+    assert re.findall(r'action="/b/(\w+)/review/\w+/accept" hx', page) == ["ops", "ops"]
+
+
+def test_a_part_counts_what_waits_once_and_tells_the_side_too(
+    ops: World, annex: Bank, maintainer: Client
+) -> None:
+    maintainer.get(EVERYWHERE)
+    for address, most in ((EVERYWHERE, 1), (PAGE, 2)):
+        current = f"http://testserver{address}"
+        part = {"HX-Request": "true", "HX-Target": "page", "HX-Current-URL": current}
+        with CaptureQueriesContext(connection) as captured:
+            answer = maintainer.get(address, headers=part)
+        counted = [each for each in captured if "COUNT" in each["sql"].upper()
+                   and "proposal" in each["sql"]]  # fmt: skip
+        assert len(counted) == most
+        assert 'id="review-count" hx-swap-oob="true">1<' in answer.content.decode()
+    row = {
+        "HX-Request": "true",
+        "HX-Target": "found",
+        "HX-Current-URL": "http://testserver/b/ops/memories",
+    }
+    with CaptureQueriesContext(connection) as captured:
+        maintainer.get("/b/ops/memories", headers=row)
+    assert not [each for each in captured if "recall_proposal" in each["sql"]]
+
+
+def test_what_is_beyond_two_hundred_is_a_page_of_its_own(
+    ops: World, maintainer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proposals, "PAGE_MOST", 2)
+    for number in range(3):
+        line(ops, f"Close valve {number}.")
+    answer = maintainer.get(PAGE)
+    assert "2 of 3 waiting" in words(answer)
+    (more,) = re.findall(r'id="more" href="([^"]+)"', answer.content.decode())
+    said = words(maintainer.get(more.replace("&amp;", "&")))
+    assert ("Close valve 2." in said, "Close valve 1." in said) == (True, False)
 
 
 def test_a_text_of_a_proposal_is_a_text(ops: World, maintainer: Client) -> None:

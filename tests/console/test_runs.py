@@ -103,7 +103,7 @@ def test_all_that_waits_of_a_run_is_accepted_as_one_change_and_taken_back_with_i
     before = set(live(ops.bank))
     page = maintainer.get(f"{PAGE}/{key}").content.decode()
     assert "Accept all 2?" in page
-    waiting = [each.id for each in proposals.listed(ops.maintainer, ops.bank)]
+    waiting = [each.id for each in proposals.listed(ops.maintainer, ops.bank)[0]]
     assert page.count(f'name="key" value="{waiting[0]}"') == 2
     data = {"do": "accept", "key": waiting}
     answer = maintainer.post(f"{PAGE}/{key}/decide", data, follow=True)
@@ -119,7 +119,7 @@ def test_all_that_waits_of_a_run_is_accepted_as_one_change_and_taken_back_with_i
 
 def test_what_fits_no_longer_is_left_and_named(ops: World, maintainer: Client) -> None:
     key = two_wait(ops)
-    first, second = proposals.listed(ops.maintainer, ops.bank)
+    first, second = proposals.listed(ops.maintainer, ops.bank)[0]
     save(ops, first.text)
     data = {"do": "accept", "key": [first.id, second.id]}
     answer = maintainer.post(f"{PAGE}/{key}/decide", data, follow=True)
@@ -128,7 +128,7 @@ def test_what_fits_no_longer_is_left_and_named(ops: World, maintainer: Client) -
 
 def test_all_that_waits_of_a_run_is_rejected(ops: World, maintainer: Client) -> None:
     key = two_wait(ops)
-    waiting = [each.id for each in proposals.listed(ops.maintainer, ops.bank)]
+    waiting = [each.id for each in proposals.listed(ops.maintainer, ops.bank)[0]]
     data = {"do": "reject", "key": waiting}
     said = words(maintainer.post(f"{PAGE}/{key}/decide", data, follow=True))
     assert "2 rejected." in said
@@ -205,7 +205,7 @@ def test_the_list_goes_on_in_parts(
     answer = maintainer.get(PAGE)
     assert "The newest 1 runs" in words(answer)
     (older,) = re.findall(r'id="more" href="([^"]+)"', answer.content.decode())
-    assert "2 runs" in words(maintainer.get(older))
+    assert "1 older run " in words(maintainer.get(older))
 
 
 def test_who_may_not_see_runs_is_refused_and_strangers_learn_nothing(
@@ -228,3 +228,18 @@ def test_a_run_of_another_bank_is_none_here(ops: World, browser: Browser) -> Non
     assert words(client.get(f"{PAGE}/none")) == words(answer)
     for act in ("decide", "undo"):
         assert client.post(f"{PAGE}/{key}/{act}").status_code == 404
+
+
+def test_a_run_shows_its_cost_and_what_it_could_not_do(ops: World, maintainer: Client) -> None:
+    happened = episode(ops, "Pump 1 was primed by hand.")
+    page = f"{PAGE}/{consolidated(ops).id}"
+    assert "No model: episodes were not read." in words(maintainer.get(page))
+    pinned = save(ops, "Pumps are primed by air.", pinned=True).memory
+    wish = told("Pumps are primed by hand.", happened, supersedes=[pinned.id])
+    with llm.replaced(Scripted([array(wish)], tokens=1_041)):
+        page = f"{PAGE}/{consolidated(ops).id}"
+    said = words(maintainer.get(page))
+    assert "Model scripted 1,041 tokens" in said
+    assert "Took less than a second" in said
+    assert "Left, a memory is pinned: a new memory out of others" in said
+    assert "1,041 tokens" in words(maintainer.get(PAGE))

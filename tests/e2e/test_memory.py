@@ -358,3 +358,19 @@ def test_more_of_a_long_history_comes_below_what_is_there(watched: Watched, add:
     focused(page, "to-r2")
     expect(page.get_by_label("Compare from r5")).to_be_checked()
     expect(page.locator("#say")).to_have_text("2 older revisions shown")
+
+
+def test_similar_memories_come_while_one_types_and_take_nothing_away(
+    watched: Watched, add: Add
+) -> None:
+    address = add("The damper of kiln 7 sticks in the cold.")
+    watched.open(f"{LIST}/new")
+    page, text = watched.page, watched.page.get_by_label("Text")
+    text.press_sequentially("The damper of kiln 8 sticks in the cold.", delay=5)
+    found = page.locator("#similar").get_by_role("link").first
+    expect(found).to_have_attribute("href", address)
+    expect(text).to_be_focused()
+    expect(text).to_have_value("The damper of kiln 8 sticks in the cold.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".strip-success")).to_contain_text("Saved.")
+    expect(found).to_have_attribute("href", address)

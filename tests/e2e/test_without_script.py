@@ -91,3 +91,15 @@ def test_theme_and_sign_out_work_from_the_menu(server: Server, chromium: Browser
         page.get_by_role("button", name="Sign out").click()
         plain.open("/b/kilns/memories")
         expect(page).to_have_url(re.compile(r"/sign-in\?next="))
+
+
+def test_similar_memories_are_looked_for_before_one_saves(plain: Watched, add: Add) -> None:
+    address = add("The damper of kiln 5 sticks in the cold.")
+    plain.open("/b/kilns/memories/new")
+    page = plain.page
+    page.get_by_label("Text").fill("The damper of kiln 6 sticks in the cold.")
+    page.get_by_role("button", name="Look for similar ones").click()
+    found = page.locator("#similar").get_by_role("link").first
+    expect(found).to_have_attribute("href", address)
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".strip-success")).to_contain_text("Saved.")

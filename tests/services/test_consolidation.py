@@ -45,7 +45,7 @@ def test_a_merge_that_was_taken_back_is_only_proposed(world: World) -> None:
     first, second = (save(world, text).memory for text in ("Kiln 4 is hot.", "kiln 4 is hot"))
     runs.undo(world.maintainer, consolidated(world).id)
     run = consolidated(world)
-    (asked,) = proposals.listed(world.maintainer, world.bank)
+    (asked,) = proposals.listed(world.maintainer, world.bank)[0]
     assert (run.applied, run.proposed, len(live(world.bank))) == (0, 1, 2)
     assert (asked.retires, asked.changes) == ([second.id], first.id)
     proposals.reject(world.maintainer, asked.id)
@@ -58,7 +58,7 @@ def test_near_duplicates_are_only_proposed_and_episodes_are_not_even_that(world:
     for text in ("The pump failed in hall two.", "In hall two the pump failed."):
         episode(world, text, "errors")
     run = consolidated(world)
-    (asked,) = proposals.listed(world.maintainer, world.bank)
+    (asked,) = proposals.listed(world.maintainer, world.bank)[0]
     assert (run.applied, run.proposed) == (0, 1)
     assert (asked.kind, asked.retires, asked.changes) == ("merge", [second.id], first.id)
     with pytest.raises(errors.Invalid):
@@ -69,11 +69,48 @@ def test_near_duplicates_are_only_proposed_and_episodes_are_not_even_that(world:
     assert len(live(world.bank)) == 4
 
 
+def test_a_merge_that_was_accepted_and_taken_back_is_not_asked_again(world: World) -> None:
+    texts = ["Close valve two before the pump starts.", "Before the pump starts, close valve two."]
+    for text in texts:
+        save(world, text)
+    run = consolidated(world)
+    (asked,) = proposals.listed(world.maintainer, world.bank)[0]
+    proposals.accept(world.maintainer, asked.id)
+    runs.undo(world.maintainer, run.id)
+    assert consolidated(world).proposed == 0
+
+
+def test_what_was_merged_and_is_said_anew_is_asked_about_again(world: World) -> None:
+    texts = ["Close valve two before the pump starts.", "Before the pump starts, close valve two."]
+    for text in texts:
+        save(world, text)
+    consolidated(world)
+    (asked,) = proposals.listed(world.maintainer, world.bank)[0]
+    proposals.accept(world.maintainer, asked.id)
+    assert consolidated(world).proposed == 0
+    save(world, texts[1])
+    assert consolidated(world).proposed == 1
+
+
+def test_what_was_decided_takes_no_place_of_what_is_new(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(consolidation, "PROPOSALS_MOST", 1)
+    for number in range(3):
+        save(world, f"Close valve {number} before the pump starts.")
+        save(world, f"Before the pump starts, close valve {number}.")
+    told_of = [(run.proposed, run.capped) for run in (consolidated(world) for _ in range(4))]
+    assert told_of == [(1, 2), (1, 1), (1, 0), (0, 0)]
+
+
 def test_a_pinned_duplicate_stays_and_is_counted(world: World) -> None:
     pinned = [save(world, text, pinned=True).memory for text in ("Pump 1 hums.", "pump 1 hums")]
     loser = save(world, "PUMP 1 hums!").memory
     run = consolidated(world)
     assert (run.applied, run.pinned_skipped) == (1, 1)
+    assert run.changes[0] == {
+        "kind": "merge", "outcome": "pinned", "memories": [pinned[1].id, pinned[0].id],
+    }  # fmt: skip
     assert [queries.memory(world.bank, each.id).invalid_at for each in pinned] == [None, None]
     assert queries.memory(world.bank, loser.id).superseded_by == pinned[0].id
     assert queries.memory(world.bank, pinned[0].id).version == pinned[0].version
@@ -123,6 +160,7 @@ def test_a_bank_learns_what_its_episodes_show(
         array(
             told(PURGE, first, second, supersedes=[plant["old"].id, "mem_2026-01-01_000000"]),
             told("Firings are numbered.", first, category="facts"),
+            told("Firing begins after the purge.", first, second),
             told("Reports are kept short.", second, category="preferences"),
             told(steps, first, category="procedure", title="Purge a kiln"),
             told(steps, first, category="procedure"),
@@ -131,7 +169,7 @@ def test_a_bank_learns_what_its_episodes_show(
         "[]",
     ]
     run = consolidated(world)
-    assert (run.state, run.read, run.applied, run.rejected) == ("done", 29, 4, 2)
+    assert (run.state, run.read, run.applied, run.rejected) == ("done", 29, 5, 2)
     assert (run.proposed, run.model, run.duration_ms is not None) == (2, "scripted", True)
     kiln = live(world.bank)[PURGE]
     assert (kiln.origin, kiln.trust, kiln.supersedes) == (
@@ -140,7 +178,7 @@ def test_a_bank_learns_what_its_episodes_show(
         plant["old"].id,
     )
     assert queries.memory(world.bank, plant["old"].id).superseded_by == kiln.id
-    asked = {each.text: each for each in proposals.listed(world.maintainer, world.bank)}
+    asked = {each.text: each for each in proposals.listed(world.maintainer, world.bank)[0]}
     assert {each.changes: text.partition(":")[0] for text, each in asked.items()} == {
         plant["export"].id: "wrong units",
         plant["badge"].id: "stale badge",
@@ -164,7 +202,7 @@ def test_a_known_failure_is_added_by_whoever_accepts_it(
     world: World, model: Scripted, plant: dict[str, Any]
 ) -> None:
     run = consolidated(world)
-    by_memory = {each.changes: each for each in proposals.listed(world.maintainer, world.bank)}
+    by_memory = {each.changes: each for each in proposals.listed(world.maintainer, world.bank)[0]}
     asked = by_memory[plant["export"].id]
     assert asked.because == "It happened 3 times."
     proposals.accept(world.maintainer, asked.id, text="wrong units: convert from psi")
@@ -190,7 +228,7 @@ def test_by_default_everything_but_exact_duplicates_waits_for_a_person(
     ]
     run = consolidated(world)
     assert (run.applied, run.proposed, len(live(world.bank))) == (0, 3, 3)
-    prime, rule, hour = proposals.listed(world.maintainer, world.bank)
+    prime, rule, hour = proposals.listed(world.maintainer, world.bank)[0]
     done, outcomes = runs.apply(
         world.maintainer, run.id, accept=[rule.id], edit={prime.id: "Prime by hand."},
         reject=[hour.id],
@@ -227,7 +265,7 @@ def test_a_stale_proposal_is_never_done_and_in_nobodys_way(world: World, model: 
         )
     ]
     run = consolidated(world)
-    stale, fine = proposals.listed(world.maintainer, world.bank)
+    stale, fine = proposals.listed(world.maintainer, world.bank)[0]
     entries.update(world.editor, world.bank, old.id, Patch(text="Pump 1 is primed by steam."))
     _, outcomes = runs.apply(world.maintainer, run.id, accept=[stale.id, fine.id])
     assert outcomes == {stale.id: "stale", fine.id: "applied"}
@@ -240,14 +278,14 @@ def test_a_stale_proposal_is_never_done_and_in_nobodys_way(world: World, model: 
     assert consolidated(world).read == 0
     entries.update(world.editor, world.bank, old.id, Patch(text="Pump 1 is primed by oil."))
     run = consolidated(world)
-    assert (run.stale, run.read, proposals.listed(world.maintainer, world.bank)) == (1, 1, [])
+    assert (run.stale, run.read, proposals.listed(world.maintainer, world.bank)[0]) == (1, 1, [])
 
 
 def test_a_proposal_whose_source_is_gone_is_stale(world: World, model: Scripted) -> None:
     happened = episode(world, "Pump 1 was primed by hand.")
     model.script = [array(told("Pumps are primed by hand.", happened))]
     consolidated(world)
-    (asked,) = proposals.listed(world.maintainer, world.bank)
+    (asked,) = proposals.listed(world.maintainer, world.bank)[0]
     entries.delete(world.editor, world.bank, happened.id)
     with pytest.raises(errors.ProposalStale):
         proposals.accept(world.maintainer, asked.id)
@@ -294,6 +332,26 @@ def test_what_changes_while_the_model_thinks_is_kept(world: World) -> None:
     assert {"Kiln 9 is new.", "Valve 1 is blue.", "Valve 2 is red."} <= set(now)
     assert now["Pump 3 is old."].pinned
     assert Checkpoint.objects.get().again == [happened.id]
+
+
+def test_a_proposal_whose_memory_changes_while_the_model_thinks_is_stale_at_once(
+    world: World,
+) -> None:
+    old, kept = (save(world, text).memory for text in ("Valve 1 is red.", "Valve 2 is red."))
+    happened = episode(world, "Both valves were painted green.")
+    wishes = [
+        told(f"Valve {number} is green.", happened, supersedes=[each.id])
+        for number, each in enumerate((old, kept), 1)
+    ]
+    model = Meanwhile([array(*wishes)])
+    model.happens = lambda: entries.update(
+        world.editor, world.bank, old.id, Patch(text="Valve 1 is blue.")
+    )
+    with llm.replaced(model):
+        run = consolidated(world)
+    assert (run.proposed, run.stale) == (2, 1)
+    states = {each.text: each.state for each in runs.one(world.maintainer, run.id)[1]}
+    assert states == {"Valve 1 is green.": "stale", "Valve 2 is green.": "waiting"}
 
 
 def test_what_somebody_says_meanwhile_is_not_said_twice(

@@ -13,25 +13,23 @@ from tests.builders import World, save
 from tests.chat import Scripted
 from tests.services.passes import consolidated, episode, mode
 
-_WORDS = st.text(max_size=12) | st.sampled_from(
-    ["e1", "e2", "k1", "pin", "facts", "rules", "procedure"]
-)
+_IDS = st.sampled_from(["e1", "e2", "k1", "pin", "mem_2026-01-01_000000"])
+_WORDS = st.text(max_size=12) | _IDS | st.sampled_from(["facts", "rules", "procedure"])
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | _WORDS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_WORDS, inner, max_size=3),
     max_leaves=4,
 )
-_ELEMENTS = st.fixed_dictionaries(
-    {},
-    optional={
-        "text": _VALUES | st.just("A pump was primed again."),
-        "category": _VALUES,
-        "title": _VALUES,
-        "sources": st.lists(_WORDS, max_size=3) | _VALUES,
-        "supersedes": st.lists(_WORDS, max_size=3) | _VALUES,
-        "tags": _VALUES,
+_GARBAGE = {"text": _VALUES, "category": _VALUES, "title": _VALUES, "sources": _VALUES}
+_FITTING = st.fixed_dictionaries(
+    {
+        "text": st.integers(0, 999).map("Pump {} was primed again.".format),
+        "sources": st.lists(_IDS, min_size=1, max_size=3),
+        "supersedes": st.lists(_IDS, max_size=2) | _VALUES,
     },
+    optional={"category": _VALUES, "title": _VALUES, "tags": _VALUES},
 )
+_ELEMENTS = st.fixed_dictionaries({}, optional=_GARBAGE) | _FITTING
 _REPLIES = (
     st.text(max_size=40) | _VALUES.map(json.dumps) | st.lists(_ELEMENTS, max_size=4).map(json.dumps)
 )

@@ -10,8 +10,7 @@ from banks.queries import Filters
 from banks.services import entries
 from banks.store.types import Category, Kind
 from recall.engine import scoring
-from recall.engine.likeness import NEAR_DUPLICATE
-from recall.services import Explained, explain, recall, similar
+from recall.services import Explained, explain, recall
 from tests.builders import World, save
 
 
@@ -99,27 +98,3 @@ def test_what_is_not_in_the_bank_is_not_found(world: World) -> None:
     token = Principal(handle="token:x", token_id=1, is_admin=True, scopes=frozenset())
     with pytest.raises(errors.ScopeMissing):
         explain(token, world.bank, "kiln", "mem_20260101_000000")
-
-
-def test_similar_memories_come_likest_first(world: World) -> None:
-    this = save(world, "Line 2 runs at 40 Hz.").memory
-    near = save(world, "Line 2 was running at 48 Hz").memory
-    same = save(world, "At 40 Hz: line 2 runs!", category="preferences").memory
-    save(world, "The crane has 2 hooks and a cable of 30 metres.")
-    save(world, "Fans are new.")
-    told = similar(world.bank, this.id)
-    assert [each.memory.id for each in told][:2] == [same.id, near.id]
-    assert [each.likeness for each in told][:2] == [1.0, pytest.approx(0.8)]
-    assert len(told) == 3
-    assert 0 < told[2].likeness < 0.3
-    assert [each.memory.id for each in similar(world.bank, this.id, limit=1)] == [same.id]
-    least = similar(world.bank, this.id, least=NEAR_DUPLICATE, same_category=True)
-    assert [each.memory.id for each in least] == [near.id]
-    entries.delete(world.editor, world.bank, near.id)
-    assert near.id not in [each.memory.id for each in similar(world.bank, this.id)]
-
-
-def test_a_memory_without_words_is_like_nothing(world: World) -> None:
-    key = save(world, "...").memory.id
-    save(world, "The kiln is hot.")
-    assert similar(world.bank, key) == []

@@ -448,3 +448,14 @@ def test_a_trashed_bank_comes_back_with_its_members(world: World) -> None:
     assert [each.name for each in queries.summaries(world.owner)] == ["ops"]
     with pytest.raises(errors.TrashNotFound):
         banks.restore(world.stranger, "ops")
+
+
+def test_reading_all_files_again_mends_rows_beside_files_that_nobody_touched(world: World) -> None:
+    kept, lost, other = [save(world, f"Valve {n} is shut").memory for n in (1, 2, 3)]
+    Entry.objects.filter(entry_id=lost.id).delete()
+    sync.reload(world.bank)
+    assert queries.memory(world.bank, lost.id).text == lost.text
+    Entry.objects.filter(entry_id=other.id).update(version="stale", text="Valve 3 is open")
+    sync.reload(world.bank)
+    assert queries.memory(world.bank, other.id) == other
+    assert queries.memory(world.bank, kept.id) == kept

@@ -16,7 +16,7 @@ from banks.services.drafts import Draft
 from banks.store.types import Origin
 from recall import doctor
 from recall.engine.packing import Fit
-from recall.services import Preview, Step, pre_generate, preview, rules_budget
+from recall.services import Preview, Step, pre_generate, preview, recall, rules_budget
 from tests.builders import World, save
 from tests.byhand import tree, write
 
@@ -212,3 +212,18 @@ def test_the_mode_is_none_when_no_memory_is_given(
     save(world, "The purge of kiln 4 takes 20 minutes.")
     given = preview(world.viewer, world.bank, query, limit=limit).given
     assert (given.retrieval, len(given.memories)) == (mode, min(limit, 1))
+
+
+def test_what_shares_less_with_a_question_than_chance_does_is_no_hit(world: World) -> None:
+    for number in range(30):
+        save(world, f"Valve {number} of the kiln line closes after {number + 2} minutes.")
+    asked = "which minutes of the meeting about taxes, ferries and tulips did the mayor sign?"
+    recalled = recall(world.viewer, world.bank, asked).memories
+    told = look(world, asked).given
+    assert recalled
+    assert [each.ambient for each in told.memories] == [True] * 3
+    assert told.skipped == []
+    assert not look(world, "after how many minutes does valve 7 close?").given.memories[0].ambient
+    long = f"{asked} And when does valve 7 of the kiln line close?"
+    assert "Valve 7 of" in look(world, long).given.memories[0].memory.text
+    assert not look(world, long).given.memories[0].ambient

@@ -52,7 +52,7 @@ def test_the_protocol_is_that_of_chat_completions(server: Receiver) -> None:
 @pytest.mark.parametrize(
     ("answer", "error", "says"),
     [
-        (status(401), errors.ModelRefused, "status 401"),
+        (status(401), errors.ModelRefused, "(status 401): look at MEMORYCONSOLE_MODEL_BASE_URL, "),
         (status(404), errors.ModelRefused, "status 404"),
         (status(302, "Location: http://127.0.0.1:1/"), errors.ModelRefused, "status 302"),
         (status(500, body="trace"), errors.ModelUnavailable, "status 500"),

@@ -22,7 +22,7 @@ RULE = "Always answer in bar."
 def waiting(world: World) -> Proposed:
     """A proposal in the bank `ops`."""
     assert propose(world, RULE) == 1
-    return proposals.listed(world.maintainer)[0]
+    return proposals.listed(world.maintainer)[0][0]
 
 
 def propose(world: World, *lines: str) -> int:
@@ -38,8 +38,8 @@ def test_an_accepted_line_is_a_bullet_of_the_rule(world: World, waiting: Propose
     told = proposals.accept(world.maintainer, waiting.id)
     assert (told.state, told.decided_by) == ("accepted", world.maintainer.handle)
     assert learned(world.bank) == f"Mind:\n\n* Ask first.\n- {RULE}\n"
-    assert proposals.listed(world.maintainer) == []
-    assert proposals.listed(world.maintainer, state="accepted") == [told]
+    assert proposals.listed(world.maintainer)[0] == []
+    assert proposals.listed(world.maintainer, state="accepted")[0] == [told]
 
 
 def test_a_line_can_be_accepted_in_other_words(world: World, waiting: Proposed) -> None:
@@ -76,20 +76,20 @@ def test_a_proposal_is_decided_once(world: World, waiting: Proposed) -> None:
 def test_words_that_are_no_line_are_refused(world: World, waiting: Proposed, text: str) -> None:
     with pytest.raises(errors.Invalid):
         proposals.accept(world.maintainer, waiting.id, text=text)
-    assert proposals.listed(world.maintainer) == [waiting]
+    assert proposals.listed(world.maintainer)[0] == [waiting]
 
 
 def test_only_who_maintains_the_bank_sees_and_decides(world: World, waiting: Proposed) -> None:
     for who in (world.editor, world.stranger):
         with pytest.raises(errors.ProposalNotFound):
             proposals.accept(who, waiting.id)
-        assert proposals.listed(who) == []
+        assert proposals.listed(who)[0] == []
     token = replace(world.maintainer, token_id=1, scopes=frozenset({Scope.RULES_WRITE}))
     for decide in (proposals.accept, proposals.reject):
         with pytest.raises(errors.ScopeMissing):
             decide(token, waiting.id)
     with pytest.raises(errors.Forbidden):
-        proposals.listed(world.editor, world.bank)
+        proposals.listed(world.editor, world.bank)[0]
     for key in ("", "1", f"{waiting.id}0"):
         with pytest.raises(errors.ProposalNotFound):
             proposals.reject(world.admin, key)
@@ -126,7 +126,7 @@ def test_a_decision_that_failed_or_was_killed_can_be_made_anew(
         proposals.accept(world.maintainer, waiting.id)
     later = seams.now() + claims.CLAIM + timedelta(seconds=1)
     with seams.replaced(now=lambda: later):
-        assert proposals.listed(world.maintainer)[0].decided_at is None
+        assert proposals.listed(world.maintainer)[0][0].decided_at is None
         assert proposals.accept(world.maintainer, waiting.id).state == "accepted"
 
 

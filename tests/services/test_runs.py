@@ -11,7 +11,7 @@ from banks.outbox import Job
 from banks.services import banks, entries, members
 from banks.services.drafts import Draft
 from banks.store.types import Category
-from recall.learning import episodes, runs
+from recall.learning import episodes, records, runs
 from recall.models import Checkpoint, ConsolidationRun, Proposal
 from tests.builders import World, save
 from tests.chat import Scripted, array
@@ -169,10 +169,10 @@ def test_whoever_may_not_any_more_changes_nothing(world: World, model: Scripted)
 
 def test_a_run_is_seen_by_those_who_maintain_the_bank(world: World) -> None:
     run = consolidated(world)
-    assert [each.id for each in runs.listed(world.maintainer)] == [run.id]
-    assert runs.listed(world.editor) == []
+    assert [each.id for each in runs.listed(world.maintainer)[0]] == [run.id]
+    assert runs.listed(world.editor)[0] == []
     with pytest.raises(errors.Forbidden):
-        runs.listed(world.editor, world.bank)
+        runs.listed(world.editor, world.bank)[0]
     outsiders: tuple[Principal, ...] = (world.editor, world.stranger)
     for who in outsiders:
         for call in (runs.one, runs.undo, runs.apply):
@@ -188,3 +188,22 @@ def test_a_run_whose_job_was_given_up_has_ended_when_the_next_one_begins(world: 
     consolidated(world)
     told_of, _ = runs.one(world.maintainer, first.id)
     assert (told_of.state, told_of.error) == ("failed", runs.DIED)
+
+
+def test_old_runs_go_but_for_those_that_somebody_is_still_asked_about(world: World) -> None:
+    asking = ConsolidationRun.objects.get(uid=consolidated(world).id)
+    for row in (asking, None):
+        more = {"bank": world.bank, "run": row, "proposed_at": seams.now()}
+        state = Proposal.State.WAITING if row else Proposal.State.STALE
+        key = "asked" if row else "stale"
+        Proposal.objects.create(
+            text=key, digest=key, state=state, decided_at=None if row else seams.now(), **more
+        )
+    old = consolidated(world).id
+    later = seams.now() + records.KEPT
+    with seams.replaced(now=lambda: later):
+        newest = consolidated(world).id
+    left = set(ConsolidationRun.objects.values_list("uid", flat=True))
+    assert left == {asking.uid, newest}
+    assert old not in left
+    assert [each.text for each in Proposal.objects.all()] == ["asked"]

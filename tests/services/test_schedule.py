@@ -118,3 +118,31 @@ def test_there_is_one_schedule_and_it_can_end(clock: Clock) -> None:
     )
     assert schedule.planned(KIND) == planned
     assert (schedule.stop(KIND), schedule.stop(KIND), schedule.planned(KIND)) == (True, False, None)
+
+
+def test_the_same_rule_again_makes_up_for_what_was_missed(clock: Clock) -> None:
+    schedule.plan(KIND, "0 3 * * *", by="ada")
+    clock.at = NOON + timedelta(days=2)
+    schedule.plan(KIND, "0 3 * * *", by="ada")
+    assert (schedule.tick(), schedule.tick()) == (1, 0)
+
+
+def test_a_clock_that_is_put_back_repeats_nothing(clock: Clock) -> None:
+    schedule.plan(KIND, "0 3 * * *", by="ada")
+    clock.at = NOON + timedelta(hours=16)
+    assert schedule.tick() == 1
+    Job.objects.update(state=Job.State.DONE)
+    for hours in (15, 14.9, 15):
+        clock.at = NOON + timedelta(hours=hours)
+        assert schedule.tick() == 0
+        planned = schedule.plan(KIND, "0 3 * * *", by="ada")
+        assert planned.next_at == datetime(2026, 3, 22, 3, tzinfo=UTC)
+    clock.at = NOON + timedelta(hours=40)
+    assert schedule.tick() == 1
+
+
+def test_a_time_of_a_clock_that_was_years_ahead_does_not_hold(clock: Clock) -> None:
+    clock.at = NOON + timedelta(days=3_000)
+    schedule.plan(KIND, "0 3 * * *", by="ada")
+    clock.at = NOON
+    assert schedule.plan(KIND, "0 3 * * *", by="ada").next_at == NOON + timedelta(hours=15)

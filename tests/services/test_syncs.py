@@ -1,5 +1,6 @@
 """What an acknowledgement costs: the syncs of each act, at every size of the bank."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from banks.services import entries
 from banks.services.drafts import Draft, Patch
 from banks.store.disk import Disk
 from tests.builders import World, save
+
+MOST_STATEMENTS = 17
+"""Statements of a save into a file that is there, without those of its two transactions."""
 
 COMMITS = ("RELEASE SAVEPOINT", "COMMIT")
 
@@ -66,6 +70,16 @@ def test_a_save_is_three_syncs_and_an_edit_five(world: World, size: int) -> None
     assert _cost(lambda: entries.update(world.editor, world.bank, key, patch)) == (3, 2)
     assert _cost(lambda: save(world, "Pump 1 is blue")) == (4, 2)
     assert _cost(lambda: sync.look(world.bank, force=True)) == (0, 0)
+
+
+@pytest.mark.parametrize("size", [1, 40])
+def test_a_save_asks_the_database_as_often_in_a_larger_bank(world: World, size: int) -> None:
+    entries.save_many(world.editor, world.bank, [Draft(text=f"Dial {n}") for n in range(size)])
+    with CaptureQueriesContext(connection) as queries:
+        save(world, "Pump 1 is blue")
+    # PostgreSQL locks by statements, too.
+    own = [sql for each in queries if not re.search("SAVEPOINT|advisory", sql := each["sql"])]
+    assert len(own) <= MOST_STATEMENTS
 
 
 def test_a_file_that_a_person_made_is_made_to_last_before_we_add_to_it(world: World) -> None:

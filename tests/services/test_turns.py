@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from banks import jobs, queries
+from banks import jobs, queries, sync
 from banks.access import Principal
 from banks.models import Bank
 from banks.queries import Filters
@@ -144,6 +144,7 @@ def test_what_was_said_where_nothing_is_learned_is_learned_nowhere(
     world: World, proj: Bank, model: Parrot
 ) -> None:
     byhand.write("bank.yaml", "extraction_enabled: false\n")
+    sync.reload(world.bank)
     said = [user("Valve 1 is open."), agent("I closed valve 1."), user("Valve 2 is open.")]
     step(world.admin, "t1", *said[:1], bank="ops")
     step(world.admin, "t2", *said, bank="proj")

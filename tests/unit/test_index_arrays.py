@@ -208,3 +208,13 @@ def test_threads_share_the_arrays_while_the_index_changes(tmp_path: Path) -> Non
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_frequencies_are_those_that_scores_count(tmp_path: Path) -> None:
+    index = filled(tmp_path / "7", documents=60, segments=3, deletes=5)
+    counts, documents = index.frequencies([*WORDS[:20], "unknown"])
+    asked = index._reading(
+        lambda opened: [opened.searcher.doc_frequency("terms", word) for word in WORDS[:20]]
+    )
+    assert counts == [*asked, 0]
+    assert documents == index._reading(lambda opened: opened.searcher.doc_count_all())

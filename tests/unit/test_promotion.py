@@ -59,7 +59,9 @@ def test_an_invented_id_is_dropped_and_what_comes_from_nowhere_is_rejected() -> 
 
 
 def test_a_pinned_memory_is_untouchable() -> None:
-    assert reading(supersedes=["k1", "k2"]) == Reading((), pinned=1)
+    found = reading(supersedes=["k1", "k2"])
+    assert found.wishes == ()
+    assert [each.id for change in found.pinned for each in change.retires] == ["k1", "k2"]
 
 
 @pytest.mark.parametrize(

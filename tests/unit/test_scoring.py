@@ -130,3 +130,36 @@ def test_the_pool_is_larger_than_the_hits_and_empty_for_none() -> None:
     assert pool_size(0) == 0
     assert pool_size(6) == 50
     assert pool_size(100) == 400
+
+
+def close(key: str, score: float, closeness: float | None) -> Candidate:
+    return replace(candidate(key, score), closeness=closeness)
+
+
+def meanings(*candidates: Candidate) -> dict[str, float]:
+    ranked = rank(candidates, named=(), now=NOW, half_life_days=30)
+    assert all(hit.score == pytest.approx(hit.signals.total) for hit in ranked)
+    return {hit.id: hit.signals.meaning for hit in ranked}
+
+
+def test_meaning_is_a_share_of_the_best_text_by_where_a_cosine_lies() -> None:
+    pool = [close("a", 10.0, 0.2), close("b", 4.0, 0.8), close("c", 0.0, 0.5), candidate("d", 6.0)]
+    # 0.4 of 10, times (cosine - 0.2) / (0.8 - 0.2).
+    assert meanings(*pool) == pytest.approx({"a": 0.0, "b": 4.0, "c": 2.0, "d": 0.0})
+    assert order(*pool) == ["a", "b", "d", "c"]
+
+
+def test_the_meaning_of_a_question_is_no_answer() -> None:
+    asks = replace(close("b", 10.0, 0.8), asking=0.75)
+    assert meanings(close("a", 5.0, 0.2), asks)["b"] == pytest.approx(4.0 * 0.25)
+    said = close("c", 9.0, 0.7)
+    assert order(close("a", 5.0, 0.2), said, replace(asks, asking=1.0)) == ["c", "b", "a"]
+
+
+def test_meaning_orders_what_has_no_word_in_common() -> None:
+    assert order(close("a", 0.0, 0.5), close("b", 0.0, 0.6), close("c", 0.0, 0.4)) == [
+        "b",
+        "a",
+        "c",
+    ]
+    assert meanings(close("a", 0.0, 0.5)) == {"a": pytest.approx(0.4)}

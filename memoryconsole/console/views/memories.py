@@ -21,9 +21,10 @@ from memoryconsole.console.context import (
     safe_next,
 )
 from memoryconsole.console.filters import Wanted
-from memoryconsole.console.forms import NewMemoryForm
+from memoryconsole.console.forms import NewMemoryForm, plain
 from memoryconsole.console.pages import signed_in
 from memoryconsole.console.picks import Refused, refused
+from recall.services import similar
 
 LIST = "console/memories.html"
 PARTS = htmx.parts(LIST, "page", "found", "more", "pill", "drawer")
@@ -160,11 +161,16 @@ def _change(
 
 @signed_in("GET", "POST")
 def new(request: HttpRequest, bank: str) -> HttpResponse:
-    """Add a memory. A known text is no error: it was seen once more."""
+    """Add a memory, or only look which ones are similar. A known text is no error: it was seen once
+    more."""
     principal = person(request)
     opened = open_bank(principal, bank, Role.EDITOR, Scope.MEMORY_WRITE)
     form = NewMemoryForm.start(request.GET.get("category", ""))
-    if request.method == "POST":
+    values: dict[str, Any] = {"place": place(request, bank), "tab": "memories"}
+    if "look" in request.POST:
+        form = NewMemoryForm(request.POST)
+        values |= {"similar": similar(opened, plain(request.POST.get("text", ""))), "looked": True}
+    elif request.method == "POST":
         form = NewMemoryForm(request.POST)
         saved = form.attempt(
             lambda: entries.save(
@@ -174,8 +180,9 @@ def new(request: HttpRequest, bank: str) -> HttpResponse:
         if saved is not None:
             _tell_saved(request, opened, form, saved)
             return SeeOther(reverse("memory", args=[bank, saved.memory.id]))
-    values = {"form": form, "place": place(request, bank), "tab": "memories"}
-    return page(request, "console/new_memory.html", values, status=form.status)
+    values["form"] = form
+    parts = {"similar": "components/similar.html"}
+    return page(request, "console/new_memory.html", values, status=form.status, parts=parts)
 
 
 def _tell_saved(

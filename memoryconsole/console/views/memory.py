@@ -15,6 +15,7 @@ from memoryconsole.console.forms import EditMemoryForm, plain
 from memoryconsole.console.merge import Conflict, choose_first, conflict
 from memoryconsole.console.pages import signed_in
 from memoryconsole.console.timeline import SHOWN, changes, states
+from recall.services import similar
 
 PARTS = htmx.parts("console/memory.html", "page", "older") | {"drawer": "components/drawer.html"}
 MOST_SHOWN = 1_000
@@ -30,6 +31,9 @@ def show(request: HttpRequest, bank: str, key: str) -> HttpResponse:
     above = shown - SHOWN if target == "older" else 0
     found = telling.told(request, bank, key, shown=shown, above=above)
     values = {"told": found, "memory": found.memory, "place": found.place, "of": target}
+    if target in ("", "page"):
+        opened = open_bank(person(request), bank, Role.VIEWER, Scope.MEMORY_READ)
+        values["similar"] = similar(opened, found.memory.text, without=found.memory.id)
     return page(request, "console/memory.html", values, parts=PARTS)
 
 

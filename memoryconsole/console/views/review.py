@@ -1,6 +1,8 @@
 """What waits for a person in a bank, and what can be decided about it."""
 
+from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -9,10 +11,19 @@ from django.urls import reverse
 from banks import errors, queries
 from banks.services import Bank
 from memoryconsole.console import htmx, review, telling
-from memoryconsole.console.context import SeeOther, page, person, place, safe_next
+from memoryconsole.console.context import (
+    SeeOther,
+    page,
+    person,
+    place,
+    rail,
+    safe_next,
+    takes_writes,
+    waiting,
+)
 from memoryconsole.console.forms import plain
 from memoryconsole.console.pages import signed_in
-from memoryconsole.console.review import CARDS, STATES, WAITING, Refused
+from memoryconsole.console.review import STATES, WAITING, Refused, Wanted
 from memoryconsole.console.views import runs
 from memoryconsole.errors import status_of
 from recall.learning import proposals
@@ -27,6 +38,12 @@ NOT_HERE = "There is no such proposal in this bank."
 def index(request: HttpRequest, bank: str) -> HttpResponse:
     """What waits, or what became of the rest."""
     return _page(request, runs.maintained(request, bank))
+
+
+@signed_in("GET")
+def everywhere(request: HttpRequest) -> HttpResponse:
+    """What waits in all banks that one maintains, the oldest first."""
+    return _everywhere(request)
 
 
 @signed_in("POST")
@@ -72,17 +89,45 @@ def _check(request: HttpRequest, opened: Bank, uid: str) -> None:
 
 
 def _page(request: HttpRequest, opened: Bank, refused: Refused | None = None) -> HttpResponse:
-    principal, wanted = person(request), request.GET.get("state", WAITING)
-    state = wanted if wanted in STATES else WAITING
-    shown = htmx.count(request.GET.get("shown", ""), digits=runs.DIGITS)
-    found = proposals.listed(principal, opened, state=state)
+    wanted, principal = _wanted(request, refused), person(request)
+    found, following = proposals.listed(principal, opened, state=wanted.state, after=wanted.after)
+    counts, banks = proposals.counts(opened), {opened.name: opened}
     values: dict[str, Any] = {
-        "review": review.reviewed(opened, found, state, max(shown, CARDS), refused),
+        "review": review.reviewed(found, following, counts, wanted, banks),
         "last": None if found else runs.latest(principal, opened),
         "place": place(request, opened.name),
+        "home": reverse("review", args=[opened.name]),
     }
+    return _shown(request, values, refused)
+
+
+def _everywhere(request: HttpRequest, refused: Refused | None = None) -> HttpResponse:
+    wanted, counts = replace(_wanted(request, refused), state=WAITING), waiting(request)
+    found, following = proposals.listed(person(request), after=wanted.after)
+    banks = {name: runs.maintained(request, name) for name in {each.bank for each in found}}
+    total = {WAITING: sum(counts.values())}
+    values: dict[str, Any] = {
+        "review": review.reviewed(found, following, total, wanted, banks),
+        "held": [each.name for each in rail(request) if not takes_writes(each)],
+        "home": reverse("review_all"),
+        "at": "review",
+    }
+    return _shown(request, values, refused)
+
+
+def _wanted(request: HttpRequest, refused: Refused | None) -> Wanted:
+    state = request.GET.get("state", WAITING)
+    return Wanted(
+        state=state if state in STATES else WAITING,
+        shown=htmx.count(request.GET.get("shown", ""), digits=runs.DIGITS),
+        after=request.GET.get("after"),
+        refused=refused,
+    )
+
+
+def _shown(request: HttpRequest, values: dict[str, Any], refused: Refused | None) -> HttpResponse:
     if refused:
-        values["here"] = safe_next(request, reverse("review", args=[opened.name]))
+        values["here"] = safe_next(request, values["home"])
     status = refused.status if refused else 200
     return page(request, TEMPLATE, values, status, parts=htmx.parts(TEMPLATE, "page"))
 
@@ -90,7 +135,14 @@ def _page(request: HttpRequest, opened: Bank, refused: Refused | None = None) ->
 def _again(request: HttpRequest, opened: Bank, refused: Refused) -> HttpResponse:
     """The page that the form was on, with the words that were not taken."""
     run = request.POST.get("run")
-    return runs.told(request, opened, run, refused) if run else _page(request, opened, refused)
+    if run:
+        return runs.told(request, opened, run, refused)
+    there = urlsplit(safe_next(request, "")).path
+    return (
+        _everywhere(request, refused)
+        if there == reverse("review_all")
+        else _page(request, opened, refused)
+    )
 
 
 def _message(error: errors.DomainError) -> str:

@@ -32,11 +32,12 @@ def index(request: HttpRequest, bank: str) -> HttpResponse:
             run = service.start(principal, opened, dry_run="dry_run" in request.POST)
             return SeeOther(reverse("run", args=[bank, run.id]))
         return SeeOther(reverse("runs", args=[bank]))
-    shown = max(htmx.count(request.GET.get("shown", ""), digits=DIGITS), RUNS)
-    found = service.listed(principal, opened, limit=shown + 1)
+    after = request.GET.get("after")
+    found, following = service.listed(principal, opened, limit=RUNS, after=after)
     values = {
-        "lines": [Line(run) for run in found[:shown]],
-        "then_shown": shown + RUNS if len(found) > shown else 0,
+        "lines": [Line(run) for run in found],
+        "is_first": after is None,
+        "following": following,
         "place": place(request, bank),
     }
     return page(request, LIST, values, parts=htmx.parts(LIST, "page"))
@@ -96,7 +97,8 @@ def told(
 
 def latest(principal: Principal, opened: Bank) -> Line | None:
     """The newest run of a bank; None before the first one."""
-    return next((Line(run) for run in service.listed(principal, opened, limit=1)), None)
+    found, _ = service.listed(principal, opened, limit=1)
+    return next(map(Line, found), None)
 
 
 def maintained(request: HttpRequest, bank: str) -> Bank:

@@ -4,21 +4,15 @@ Nothing that was asked or answered is logged or put into an error.
 """
 
 import json
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from django.conf import settings
 
 from banks import config, errors
-from banks.retrying import retry_after_s
-
-if TYPE_CHECKING:
-    import openai
-
-logger = logging.getLogger(__name__)
+from recall.servers import Server
 
 DEFAULT_NAME = "default"
 """The name that is sent when none is configured: servers of a single model take any."""
@@ -26,12 +20,9 @@ DEFAULT_NAME = "default"
 LONGEST_BYTES = 2 * 1024 * 1024
 """An answer of more than this is no answer."""
 
-LATE = "The model did not answer in time."
-AWAY = "The model cannot be reached."
-CHECK_S = 3.0
-LONGEST_PAUSE_S = 3_600.0
-_LATER = frozenset({408, 409, 425, 429})
-"""Beside those of the server's own faults, statuses after which the same call may work."""
+_SETTINGS = (
+    "MEMORYCONSOLE_MODEL_BASE_URL, MEMORYCONSOLE_MODEL_API_KEY and the configured extraction_model"
+)
 
 
 Before = Callable[[float], bool]
@@ -103,8 +94,9 @@ class HttpModel:
 
     def __init__(self, base_url: str, api_key: str, name: str) -> None:
         self.name = name
-        self._base_url = base_url
-        self._api_key = api_key
+        self._server = Server(
+            base_url=base_url, api_key=api_key, longest_bytes=LONGEST_BYTES, settings=_SETTINGS
+        )
 
     def complete(self, system: str, user: str, *, timeout_s: float) -> Answer:
         """One call, bounded in time and bytes whatever the server does."""
@@ -112,69 +104,14 @@ class HttpModel:
             {"role": "system", "content": system},
             {"role": "user", "content": user},
         ]
-        with self._client(timeout_s) as client:
+        with self._server.client(timeout_s) as client:
             raw = client.chat.completions.with_raw_response.create(model=self.name, messages=asked)
             body = raw.http_response.content
         return said(body)
 
     def trouble(self) -> str:
-        """What a list of its models is answered with; a server without such a list is there."""
-        try:
-            with self._client(CHECK_S) as client:
-                client.models.with_raw_response.list()
-        except errors.ModelUnavailable as error:
-            return error.message
-        except errors.ReplyUnusable:
-            return ""
-        except errors.ModelRefused as error:
-            return error.message if error.status in (401, 403) else ""
-        return ""
-
-    @contextmanager
-    def _client(self, timeout_s: float) -> Iterator["openai.OpenAI"]:
-        """A client for one call; its faults in the product's terms: may it work later, or has
-        somebody to act?"""
-        # Slow to import, and most processes never ask a model.
-        import openai  # noqa: PLC0415
-
-        from recall.learning.llm.bounded import Bound, TooLongError  # noqa: PLC0415
-
-        bound = Bound(seconds=timeout_s, most=LONGEST_BYTES)
-        hooks: dict[str, Any] = {"request": [bound.request], "response": [bound.response]}
-        try:
-            with (
-                bound,
-                openai.DefaultHttpxClient(event_hooks=hooks, follow_redirects=False) as http,
-                openai.OpenAI(
-                    base_url=self._base_url,
-                    api_key=self._api_key or "none",
-                    timeout=timeout_s,
-                    max_retries=0,
-                    http_client=http,
-                ) as client,
-            ):
-                yield client
-            if bound.is_over:
-                raise errors.ModelUnavailable(LATE)
-        except TooLongError as error:
-            raise errors.ReplyUnusable("The model's answer has no end.") from error
-        except openai.APIStatusError as error:
-            raise _refusal(error) from error
-        except openai.APIConnectionError as error:
-            is_late = bound.is_over or isinstance(error, openai.APITimeoutError)
-            raise errors.ModelUnavailable(LATE if is_late else AWAY) from error
-
-
-def _refusal(error: "openai.APIStatusError") -> errors.DomainError:
-    status = error.status_code
-    if status in _LATER or status >= 500:
-        wished = error.response.headers.get("retry-after", "")
-        after_s = retry_after_s(wished, most_s=LONGEST_PAUSE_S)
-        return errors.ModelUnavailable(
-            f"The model cannot answer now (status {status}).",
-            retry_after_s=None if after_s is None else int(after_s),
-        )
-    return errors.ModelRefused(status)
+        """Why its server cannot be reached now."""
+        return self._server.trouble()
 
 
 def said(body: bytes) -> Answer:

@@ -104,13 +104,18 @@ class Command(PreparedCommand):
             f"{run.bank}: {run.state}; {run.read} episodes read, "
             f"{counted if run.dry_run else run.applied} {did}, {run.proposed} proposed, "
             f"{run.rejected} rejected, {run.stale} stale, {run.capped} capped, "
-            f"{run.pinned_skipped} left because they are pinned."
+            f"{run.pinned_skipped} left because they are pinned; {_cost(run)}."
         )
         for each in run.changes:
             self.stdout.write(f"  {each['outcome']} {each['kind']}: {', '.join(each['memories'])}")
         for told in (run.note, run.error):
             if told:
                 self.stdout.write(f"  {told}")
+
+
+def _cost(run: Run) -> str:
+    seconds = f"{(run.duration_ms or 0) / 1_000:.1f} s"
+    return f"{seconds}, {run.tokens} tokens of {run.model}" if run.model else f"{seconds}, no model"
 
 
 def _banks(name: str | None) -> list[Bank]:
