@@ -49,6 +49,9 @@ def report(title: str, banks: Sequence[Bank], ours: Sequence[Ours], others: Sequ
         "long messages that get a hit": lambda: _any(ours, joined),
         "questions to others that get a hit": lambda: _any(ours, others),
         "wanted memories of the first ten": lambda: _wanted(banks, ours),
+        "the same, within a long message": lambda: _wanted(
+            banks, ours, f"{{}} {MESSAGES[0]}. {MESSAGES[3]}"
+        ),
     }
     for name, share in rows.items():
         now = share()
@@ -62,10 +65,11 @@ def _any(ours: Sequence[Ours], messages: Sequence[str]) -> float:
     return sum(given) / max(1, len(given))
 
 
-def _wanted(banks: Sequence[Bank], ours: Sequence[Ours]) -> float:
+def _wanted(banks: Sequence[Bank], ours: Sequence[Ours], around: str = "{}") -> float:
     given = count = 0
     for bank, each in zip(banks, ours, strict=True):
         for question in bank.asked:
-            given += len(question.gold & {*each.given(question.text)})
-            count += len(question.gold & {*each(question.text)})
+            text = around.format(question.text)
+            given += len(question.gold & {*each.given(text)})
+            count += len(question.gold & {*each(text)})
     return given / count

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 
 from recall.engine.scoring import K1
 
-FLOOR_SHARE = 0.2
-"""Share of the best possible text score that a hit has to reach (set on LoCoMo 1 to 3)."""
+FLOOR_SHARE = 0.25
+"""Share of the best possible text score that a hit has to reach (set on LoCoMo)."""
 
-FLOOR_WORDS = 0.9
-"""The same in rare words, for long messages: most of one names no memory at all."""
+FLOOR_WORDS = 1.1
+"""The same in rare words, for long messages: most of one names no memory at all. Below 1.0 a single
+word that both have by chance could be enough."""
 
 
 def floor(frequencies: Sequence[int], count: int) -> float:
