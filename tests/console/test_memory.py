@@ -610,6 +610,6 @@ def test_the_page_of_a_memory_names_similar_ones(
     other = save(ops, "Pump 2 leaks at the seal.").memory
     save(ops, "The kiln is fired on Fridays.")
     said = words(browser("viewer").get(page(leak)))
-    assert "Similar memories Pump 2 leaks at the seal. 71 % the same words" in said
+    assert "Similar memories Pump 2 leaks at the seal. 71 % same words" in said
     entries.delete(ops.editor, ops.bank, other.id)
     assert "Similar memories" not in words(browser("viewer").get(page(leak)))
