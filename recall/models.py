@@ -90,6 +90,7 @@ class ConsolidationRun(models.Model):
     token = models.BigIntegerField(null=True)
     user = models.BigIntegerField(null=True)
     read = models.PositiveIntegerField(default=0, help_text="episodes")
+    kept = models.PositiveIntegerField(default=0, help_text="episodes that need not be read again")
     proposed = models.PositiveIntegerField(default=0)
     applied = models.PositiveIntegerField(default=0)
     rejected = models.PositiveIntegerField(default=0, help_text="of the model, unusable")

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from banks import errors
+from django.db.models import QuerySet
+
+from banks import errors, links
 from banks.access import Principal
 from banks.models import Bank, Operation
 from banks.operations import Idempotency, Plan
@@ -118,15 +120,26 @@ def consolidate(
         check_nothing_lost(batch)
         return batch.plan("consolidate", {"results": results})
 
-    idempotency = Idempotency(_OWNER, key, key)
-    answer = run(bank, principal, planner, idempotency=idempotency)
+    answer = run(bank, principal, planner, idempotency=Idempotency(_OWNER, key, key))
     results = tuple(
         Result(each["kind"], Outcome(each["outcome"]), tuple(each["memories"]))
         for each in answer["results"]
     )
-    row = Operation.objects.filter(owner=_OWNER, idempotency_key=idempotency.kept)
     has_changed = any(each.outcome is Outcome.APPLIED for each in results)
-    return Consolidated(results, row.values_list("uid", flat=True)[0] if has_changed else "")
+    return Consolidated(results, _operations(key).get().uid if has_changed else "")
+
+
+def begun(principal: Principal, bank: Bank, *, key: str) -> Consolidated | None:
+    """What became of the changes with this key, if somebody began to make them.
+
+    What a dead process left half done is ended first. Raises as `commit.run`.
+    """
+    return consolidate(principal, bank, [], key=key) if _operations(key).exists() else None
+
+
+def _operations(key: str) -> QuerySet[Operation]:
+    kept = Idempotency(_OWNER, key, key).kept
+    return Operation.objects.filter(owner=_OWNER, idempotency_key=kept)
 
 
 def kind_of(wanted: Wanted) -> str:
@@ -151,14 +164,30 @@ def ids_of(wanted: Wanted) -> tuple[str, ...]:
             return (*(each.id for each in wanted.sources), wanted.procedure.id)
 
 
-def is_stale(bank: Bank, wanted: Wanted) -> bool:
-    """Whether its memories, as rows have them, are other ones than it was made from."""
-    changed = _changed(wanted)
-    versions = _marks(bank, changed, "version")
-    texts = _marks(bank, _read(wanted), "fingerprint")
-    return any(versions.get(each.id) != each.mark for each in changed) or any(
-        texts.get(each.id) != each.mark for each in _read(wanted)
-    )
+def stale(bank: Bank, wanted: Sequence[Wanted]) -> list[bool]:
+    """Of each change whether its memories, as rows have them, are others than it was made from.
+
+    What is pinned keeps a change waiting: it may be what it was when the pin is gone.
+    """
+    rows: dict[str, tuple[str, str, bool]] = {}
+    for part in links.chunks({key for each in wanted for key in ids_of(each)}):
+        found = bank.entries.filter(entry_id__in=part, live=True)
+        rows |= {
+            key: (version, text, pinned)
+            for key, version, text, pinned in found.values_list(
+                "entry_id", "version", "fingerprint", "pinned"
+            )
+        }
+
+    def is_as_seen(seen: Seen, *, whole: bool) -> bool:
+        version, text, pinned = rows.get(seen.id, ("", "", False))
+        return pinned or version == seen.mark if whole else text == seen.mark
+
+    return [
+        not all(is_as_seen(seen, whole=True) for seen in _changed(each))
+        or not all(is_as_seen(seen, whole=False) for seen in _read(each))
+        for each in wanted
+    ]
 
 
 def check_nothing_lost(batch: Batch) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from banks import links, seams
 from banks.models import Bank
@@ -64,14 +65,18 @@ def settle(bank: Bank) -> int:
     The episodes that it was made from are read again by the next run.
     """
     rows = Proposal.objects.filter(claims.free(), bank=bank, state=Proposal.State.WAITING)
-    stale = [
-        row
-        for row in rows.exclude(kind=Proposal.Kind.LEARNED_RULE)
-        if consolidating.is_stale(bank, changes.load(row.kind, row.payload))
-    ]
+    asked = list(rows.exclude(kind=Proposal.Kind.LEARNED_RULE))
+    told = consolidating.stale(bank, [changes.load(row.kind, row.payload) for row in asked])
+    stale = [row for row, is_stale in zip(asked, told, strict=True) if is_stale]
     for row in stale:
         mark_stale(row)
     return len(stale)
+
+
+def settle_all(banks: QuerySet[Bank]) -> None:
+    """The same for each of these banks in which something waits."""
+    for bank in banks.filter(proposals__state=Proposal.State.WAITING).distinct():
+        settle(bank)
 
 
 def mark_stale(row: Proposal) -> None:

@@ -14,14 +14,21 @@ from banks import config, errors
 from banks.access import Principal
 from banks.models import Bank, Entry
 from banks.services import consolidating, drafts
-from banks.services.consolidating import Outcome, Promote, Wanted, ids_of, kind_of
+from banks.services.consolidating import (
+    Consolidated,
+    Outcome,
+    Promote,
+    Wanted,
+    ids_of,
+    kind_of,
+)
 from banks.services.drafts import Draft
 from banks.store import names
-from recall.learning import asking, episodes, llm, promotion, tidying
+from recall.learning import asking, changes, episodes, llm, promotion, tidying
 from recall.learning.changes import Asked
 from recall.learning.llm import prompts
 from recall.learning.promotion import Episode, Reading, Wish
-from recall.models import ConsolidationRun
+from recall.models import ConsolidationRun, Proposal
 
 APPLY = "apply"
 NO_MODEL = "No model: episodes were not read."
@@ -74,7 +81,9 @@ def carry_out(
 
     Raises what `commit.run` raises.
     """
+    row.read = row.kept
     if not row.dry_run:
+        _catch_up(row, principal, bank)
         row.stale += asking.settle(bank)
     progress("looking for duplicates", 0, 1)
     found = tidying.tidied(bank)
@@ -97,6 +106,7 @@ def carry_out(
     stale = _apply(row, principal, bank, [*merges, *by_itself])
     _ask(row, bank, asked)
     episodes.advance(bank, learnt.read, is_all=learnt.is_all)
+    row.kept = row.read
     episodes.read_again(bank, stale)
     # What somebody changed while the model was thinking is stale from the start, and says so.
     row.stale += asking.settle(bank)
@@ -200,7 +210,34 @@ def _apply(
     """Do what may be done, as one operation of this try; the ids of what fits no longer."""
     if not wanted:
         return []
-    done = consolidating.consolidate(principal, bank, wanted, key=f"{row.uid}-{row.tries}")
+    return _count(row, consolidating.consolidate(principal, bank, wanted, key=_key(row)))
+
+
+def _key(row: ConsolidationRun) -> str:
+    return f"{row.uid}-{row.tries}"
+
+
+def _catch_up(row: ConsolidationRun, principal: Principal, bank: Bank) -> None:
+    """Count what a try did whose process died before it was written down."""
+    done = consolidating.begun(principal, bank, key=_key(row))
+    if done is not None:
+        stale = set(_count(row, done))
+        about = {key for each in done.results for key in each.memories} - stale
+        read = [
+            each for each in episodes.unread(bank, episodes.checkpoint(bank)) if each.id in about
+        ]
+        episodes.advance(bank, read, is_all=False)
+        episodes.read_again(bank, stale)
+        row.read += len(read)
+        row.kept, row.tries = row.read, row.tries + 1
+    asked = Proposal.objects.filter(run=row).order_by("pk")[row.proposed :]
+    told = [_told(changes.load(each.kind, each.payload), "proposed") for each in asked]
+    row.changes, row.proposed = [*row.changes, *told], row.proposed + len(told)
+    row.save()
+
+
+def _count(row: ConsolidationRun, done: Consolidated) -> list[str]:
+    """Write an operation down in its run; the ids of what fits no longer."""
     if done.operation:
         row.operations = [*row.operations, done.operation]
     stale: list[str] = []

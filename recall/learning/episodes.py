@@ -82,10 +82,19 @@ def advance(bank: Bank, read: Sequence[Episode], *, is_all: bool) -> None:
         row = _locked(bank)
         row.again = [key for key in row.again if key not in ids]
         if is_all:
-            row.seen, row.read = max([row.seen, *(each.row for each in read)]), []
+            seen = max([row.seen, *(each.row for each in read)])
+            row.again = sorted({*row.again, *_deleted(bank, row, seen)})
+            row.seen, row.read = seen, []
         else:
             row.read = sorted({*row.read, *(each.id for each in read if each.row > row.seen)})
         row.save(update_fields=["seen", "read", "again"])
+
+
+def _deleted(bank: Bank, before: Checkpoint, seen: int) -> set[str]:
+    """Episodes that are passed over unread, being deleted: they may come back."""
+    rows = Entry.objects.filter(bank=bank, kind=Kind.EPISODIC.value, live=False, superseded_by="")
+    rows = rows.filter(pk__gt=before.seen, pk__lte=seen)
+    return set(rows.values_list("entry_id", flat=True)) - set(before.read)
 
 
 def read_again(bank: Bank, ids: Iterable[str]) -> None:

@@ -86,12 +86,14 @@ def listed(
     after: str | None = None,
 ) -> tuple[list[Proposed], str | None]:
     """The proposals of a bank, or of all that the caller maintains, oldest first, at most 200; and
-    where the next page begins.
+    where the next page begins. Those whose memories have changed are stale from now on.
 
     `after`: the id that the page before ended with, whatever became of it. Raises ScopeMissing,
     Forbidden (a bank that the caller does not maintain), Invalid.
     """
-    mine = Proposal.objects.filter(bank__in=reach.banks(principal, bank).order_by())
+    banks = reach.banks(principal, bank)
+    asking.settle_all(banks)
+    mine = Proposal.objects.filter(bank__in=banks.order_by())
     rows = mine.filter(state=state).select_related("bank", "run")
     rows = rows.filter(kind=kind) if kind else rows
     if after is not None:
@@ -119,6 +121,7 @@ def counts(bank: Bank) -> dict[str, int]:
 
 def of_run(run: ConsolidationRun) -> list[Proposed]:
     """What a run asks a person about, oldest first, whatever became of it."""
+    asking.settle(run.bank)
     rows = Proposal.objects.filter(run=run).select_related("bank", "run")
     return [_proposed(row) for row in rows.order_by("pk")]
 

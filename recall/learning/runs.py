@@ -38,6 +38,7 @@ TRIES = 3
 PAGE_MOST = 200
 DIED = "It ended without a word: its process was killed at every try."
 NOT_ALLOWED = "Its token or person may not any more."
+NOT_THERE = "Its bank was in the trash: begin another run when it is back."
 
 BY_SCHEDULE = Principal(handle="schedule", is_admin=True)
 
@@ -220,6 +221,9 @@ def _work(running: Running) -> datetime | str:
     row = ConsolidationRun.objects.filter(pk=running.payload["run"]).select_related("bank").first()
     if row is None or row.state in _ENDED:
         return "nothing to do"
+    if row.bank.state != Bank.State.ACTIVE:
+        _end(row, ConsolidationRun.State.FAILED, NOT_THERE)
+        return NOT_THERE
     try:
         principal = _principal(row)
         bank = open_bank(principal, row.bank.name, Role.MAINTAINER, Scope.RUNS_RUN)

@@ -212,6 +212,19 @@ def test_one_whose_memory_has_changed_is_stale_and_says_so(ops: World, maintaine
     assert len(live(ops.bank)) == 2
 
 
+def test_one_whose_memory_has_changed_is_not_offered_any_more(
+    ops: World, maintainer: Client
+) -> None:
+    key = merge(ops)
+    stays = proposals.one(ops.maintainer, key).changes
+    assert stays is not None
+    assert f"accept-{key}" in maintainer.get(PAGE).content.decode()
+    entries.update(ops.editor, ops.bank, stays, Patch(text="The pump of kiln 4 is dry."))
+    answer = maintainer.get(PAGE)
+    assert f"accept-{key}" not in answer.content.decode()
+    assert "Stale 1" in words(answer)
+
+
 def test_a_pinned_memory_is_told_before_somebody_tries(ops: World, maintainer: Client) -> None:
     key = merge(ops)
     (loser,) = proposals.one(ops.maintainer, key).retires

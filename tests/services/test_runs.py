@@ -11,7 +11,7 @@ from banks.outbox import Job
 from banks.services import banks, entries, members
 from banks.services.drafts import Draft
 from banks.store.types import Category
-from recall.learning import episodes, records, runs
+from recall.learning import consolidation, episodes, records, runs
 from recall.models import Checkpoint, ConsolidationRun, Proposal
 from tests.builders import World, save
 from tests.chat import Scripted, array
@@ -104,6 +104,9 @@ def test_a_run_that_dies_between_writing_and_telling_changes_nothing_twice(
 
     mode(world.bank, "apply")
     happened = episode(world, "Pump 1 was primed by hand.")
+    for text in ("Valves are blue", "Valves are blue.", "On Monday pump 2 is oiled.",
+                 "Pump 2 is oiled on Monday."):  # fmt: skip
+        save(world, text)
     model.script = [array(told("Pumps are primed by hand.", happened)), array(
         told("Another answer.", happened))]  # fmt: skip
     runs.start(world.maintainer, world.bank)
@@ -114,8 +117,57 @@ def test_a_run_that_dies_between_writing_and_telling_changes_nothing_twice(
     Job.objects.update(leased_until=seams.now())
     jobs.work_off()
     row = ConsolidationRun.objects.get()
-    assert (row.state, row.applied, len(row.operations)) == ("done", 1, 1)
-    assert set(live(world.bank)) == {happened.text, "Pumps are primed by hand."}
+    assert (row.state, row.read, row.applied, row.proposed, len(row.operations)) == (
+        "done", 1, 2, 1, 1,
+    )  # fmt: skip
+    assert sorted(each["outcome"] for each in row.changes) == ["applied", "applied", "proposed"]
+    assert set(live(world.bank)) >= {happened.text, "Pumps are primed by hand."}
+    assert len(live(world.bank)) == 5
+    runs.undo(world.maintainer, row.uid)
+    assert len(live(world.bank)) == 5
+    assert {"Valves are blue", "Valves are blue."} <= set(live(world.bank))
+
+
+def test_a_run_whose_bank_was_trashed_says_so(world: World) -> None:
+    runs.start(world.maintainer, world.bank)
+    banks.trash(world.admin, world.bank)
+    jobs.work_off()
+    row = ConsolidationRun.objects.get()
+    assert (row.state, row.error) == ("failed", runs.NOT_THERE)
+
+
+def test_what_was_read_by_a_try_that_died_counts_once(
+    world: World, model: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        if len(model.asked) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(episodes, "WINDOW", 1)
+    for number in range(3):
+        episode(world, f"Pump {number} was primed by hand.")
+    runs.start(world.maintainer, world.bank)
+    with monkeypatch.context() as patch:
+        patch.setattr(consolidation, "_take", killed)
+        with pytest.raises(KeyboardInterrupt):
+            jobs.work_off()
+    assert ConsolidationRun.objects.get().read == 1
+    Job.objects.update(leased_until=seams.now())
+    jobs.work_off()
+    row = ConsolidationRun.objects.get()
+    assert (row.state, row.read) == ("done", 3)
+
+
+def test_an_episode_that_was_deleted_is_read_when_it_is_back(world: World, model: Scripted) -> None:
+    one, other = (episode(world, f"Pump {number} was primed by hand.") for number in (1, 2))
+    entries.delete(world.editor, world.bank, one.id)
+    model.script = ["[]", "[]"]
+    assert consolidated(world).read == 1
+    entries.restore(world.editor, world.bank, one.id)
+    assert consolidated(world).read == 1
+    assert [each["id"] for asked in model.asked for each in asked["episodes"]] == [
+        other.id, one.id,
+    ]  # fmt: skip
 
 
 def test_a_bank_that_fails_stops_no_other_one_and_is_left_alone_for_a_while(
