@@ -67,7 +67,8 @@ NO_MODEL = (
     "fields are kept and change nothing."
 )
 NO_MEANING = (
-    "No model for it is configured: recall goes by words. These fields are kept and change nothing."
+    "No model for it is configured: until MEMORYCONSOLE_EMBEDDER names one, recall goes by words, "
+    "and these fields are kept and change nothing."
 )
 FIXED = "The environment says where it is: MEMORYCONSOLE_DATA_DIR."
 
@@ -82,7 +83,7 @@ class Group:
     @property
     def note(self) -> str:
         """What is to be known before one reads them."""
-        if self.title == "Meaning":
+        if self.title == "Meaning" and not settings.EMBEDDER:
             return NO_MEANING
         return NO_MODEL if self.title == "Learning" and not settings.MODEL_BASE_URL else ""
 

@@ -37,6 +37,9 @@ _ACTS = {
     "revert rule": ("brought back an earlier state of", _RULE),
     "undo": ("undid a change of", ""),
     "import": ("imported", _MEMORIES),
+    "learn": ("learned", _MEMORIES),
+    "consolidate": ("consolidated", _MEMORIES),
+    "roll back": ("rolled back", _MEMORIES),
     "describe": ("described", _BANK),
     "bank created": ("made", _BANK),
     "bank trashed": ("trashed", _BANK),
@@ -289,7 +292,7 @@ def _words(deed: Deed, states: _States) -> tuple[str, str]:
         verb = next((word for each in deed.changes if (word := _pinned(deed, each, states))), verb)
     if deed.act == "set rule":
         verb = _rule_act(first)
-    if deed.act in ("undo", "import") and deed.count == 1:
+    if (deed.act == "undo" or what == _MEMORIES) and deed.count == 1:
         what = _ONE[first.target]
     elif deed.act == "undo":
         what = "{} things"

@@ -58,7 +58,9 @@ def test_the_fields_for_a_model_say_whether_there_is_one(admin: Client, settings
     settings.MODEL_BASE_URL = "http://127.0.0.1:11434/v1"
     said = words(admin.get(ADDRESS))
     assert "No model is configured" not in said
-    assert "Meaning No model for it is configured: recall goes by words." in said
+    assert "Meaning No model for it is configured: until MEMORYCONSOLE_EMBEDDER names one" in said
+    settings.EMBEDDER = "local"
+    assert "recall goes by words" not in words(admin.get(ADDRESS))
 
 
 def test_what_was_edited_is_saved_and_nothing_else_is_set(admin: Client) -> None:

@@ -243,3 +243,10 @@ def test_a_run_shows_its_cost_and_what_it_could_not_do(ops: World, maintainer: C
     assert "Took less than a second" in said
     assert "Left, a memory is pinned: a new memory out of others" in said
     assert "1,041 tokens" in words(maintainer.get(PAGE))
+
+
+def test_the_log_says_in_words_what_a_run_did(ops: World, maintainer: Client) -> None:
+    for text in ("Valve 2 is open", "Valve 2 is open."):
+        save(ops, text)
+    consolidated(ops)
+    assert "maintainer consolidated 2 memories" in words(maintainer.get("/audit"))

@@ -194,11 +194,20 @@ def test_an_answer_that_cannot_be_used_ends_as_a_dead_letter_that_runs_again(
         jobs.work_off()
     job.refresh_from_db()
     assert (job.state, job.attempts) == (Job.State.DEAD, 3)
-    assert job.error == "ReplyUnusable: Nothing in the model's list can be used."
+    assert job.error == "ReplyUnusable: The model's list holds no memories."
     assert known(world.bank) == {}
     assert queue.revive(job.pk)
     jobs.work_off()
     assert list(known(world.bank)) == [KILN]
+
+
+def test_what_cannot_be_kept_costs_itself_and_not_the_turn(
+    world: World, who: Principal, model: Scripted
+) -> None:
+    model.script = [array({"text": "x" * 501, "quote": KILN})]
+    job = learn(who, user(KILN, "e1"))
+    assert (job.state, job.error, len(model.asked)) == (Job.State.DONE, "", 1)
+    assert known(world.bank) == {}
 
 
 def test_a_refused_key_is_no_matter_of_patience(

@@ -41,14 +41,15 @@ class Element:
 
 
 def elements(reply: str) -> list[Element]:
-    """What an answer proposes, in its order; empty when it says that there is nothing.
+    """What an answer proposes, in its order; empty when it says that there is nothing, or nothing
+    that can be kept.
 
-    Raises ReplyUnusable.
+    Raises ReplyUnusable, also for a list of other things than memories.
     """
     told = objects(reply)
     found = [element for each in told if (element := _element(each)) is not None]
-    if told and not found:
-        raise errors.ReplyUnusable("Nothing in the model's list can be used.")
+    if told and not (found or _holds_memories(told)):
+        raise errors.ReplyUnusable("The model's list holds no memories.")
     return found
 
 
