@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet, Subquery
 
-from banks import access, errors, journal
+from banks import access, errors, journal, links
 from banks.access import Principal, Role, Scope
 from banks.models import Bank, Change, Entry, Operation, Rule
 from banks.queries import milliseconds
@@ -174,6 +174,15 @@ def _deeds(principal: Principal, keys: Sequence[int], asked: dict[int, int]) -> 
         )
         for lead in leads
     ]
+
+
+def taken_back(uids: Iterable[str]) -> set[str]:
+    """Those of these operations that an undo has taken back."""
+    found: set[str] = set()
+    for part in links.chunks(uids):
+        undone = Operation.objects.filter(undoes__uid__in=part, state=Operation.State.DONE)
+        found.update(undone.values_list("undoes__uid", flat=True))
+    return found
 
 
 def _touch(change: Change) -> Touch:

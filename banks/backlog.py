@@ -24,7 +24,7 @@ def _queue() -> Check:
     if oldest is None:
         return Check("queue", ok=True, required=True, detail="No job waits for long.")
     minutes = int((seams.now() - oldest.run_at).total_seconds() // 60)
-    detail = f"{late.count()} jobs wait, one for {minutes} minutes: does a worker run?"
+    detail = f"Jobs that wait: {late.count()}, one for {minutes} minutes. Does a worker run?"
     return Check("queue", ok=False, required=True, detail=detail)
 
 
@@ -34,7 +34,7 @@ def _dead() -> Check:
         Finding("", 0, "dead_job", f"Job {job.pk} ({job.kind}): {job.error}", Severity.WARNING)
         for job in dead[:_NAMED_MOST]
     ]
-    detail = f"{dead.count()} were given up: the admin can run them again." if findings else "None."
+    detail = f"Given up: {dead.count()}. The admin can run them again." if findings else "None."
     return Check("dead jobs", ok=not findings, required=False, detail=detail, findings=findings)
 
 
@@ -45,5 +45,7 @@ def _webhooks() -> Check:
         for row in off[:_NAMED_MOST]
     ]
     failing = Webhook.objects.filter(active=True, failures__gt=0).count()
-    detail = f"{off.count()} were turned off after failures, {failing} fail at the moment."
+    told = ((off.count(), "turned off after failures"), (failing, "failing at the moment"))
+    words = ", ".join(f"{count} {what}" for count, what in told if count)
+    detail = f"{words or 'None is turned off, and none fails'}."
     return Check("webhooks", ok=not findings, required=False, detail=detail, findings=findings)

@@ -174,7 +174,7 @@ def _files_parse(banks: Iterable[Bank], look: Callable[[Bank], list[Finding]]) -
     return _check(
         "files",
         findings,
-        good=f"Every entry can be read ({len(findings)} warnings).",
+        good=f"Every entry can be read{f', with warnings: {len(findings)}' if findings else ''}.",
         bad=f"Entries or files that cannot be read as they stand: {wrong}.",
     )
 
@@ -194,7 +194,7 @@ def _ignored(banks: Iterable[Bank]) -> Check:
             Finding(path, 0, reason, IGNORED[reason], Severity.WARNING, bank.name)
             for path, reason in passed_over
         ]
-    detail = f"{len(found)} links or left-overs are passed over."
+    detail = f"Links or left-overs: {len(found)}." if found else "Nothing is passed over."
     return _check("ignored files", found, good=detail, bad=detail, required=False)
 
 

@@ -58,7 +58,7 @@ class QueryIn(Body):
         return Filters(
             kind=self.kind,
             category=self.category,
-            tags=tag_filter([*one, *self.tags], "tags"),
+            tags=tuple(dict.fromkeys(tag_filter(one, "tag") + tag_filter(self.tags, "tags"))),
             origin=self.origin,
             since=None if self.since is None else from_milliseconds(self.since),
             until=None if self.until is None else from_milliseconds(self.until),

@@ -154,6 +154,9 @@ def invalid(details: tuple[errors.Detail, ...]) -> errors.Invalid:
 
 
 def tag_filter(values: list[str], field: str) -> tuple[str, ...]:
-    """Tags as they are kept, so that a filter finds what a save wrote. Raises Invalid."""
+    """Tags as they are kept, so that a filter finds what a save wrote. Raises Invalid, also for one
+    that is empty: passed over, it would narrow nothing."""
+    if not all(map(str.strip, values)):
+        raise errors.Invalid("A tag is empty: name one, or leave it out.", loc=field)
     with store_errors():
         return names.clean_labels(values, field)

@@ -142,20 +142,21 @@ def clean_text(text: str) -> str:
     return cleaned
 
 
-def clean_line(value: str, field: str, limit: int) -> str:
-    """A single-line field without white space around it; may be empty.
+def clean_line(value: str, field: str, limit: int, *, what: str = "") -> str:
+    """A single-line field without white space around it; may be empty. `what` is its name in a
+    refusal: "The title" unless told.
 
     Raises InvalidContent for control characters (tab too), line separators, lone surrogates and
     for more than `limit` characters.
     """
-    trimmed = value.strip(" \t\r\n")
+    trimmed, named = value.strip(" \t\r\n"), what or f"The {field}"
     found = _forbidden(trimmed, allowed="")
     if found:
-        raise InvalidContent(f"The {field} holds {found}. Write it on one line.", field=field)
+        raise InvalidContent(f"{named} holds {found}. Write it on one line.", field=field)
     trimmed = trimmed.strip()
     if len(trimmed) > limit:
         raise InvalidContent(
-            f"The {field} has {len(trimmed)} characters; {limit} are allowed.",
+            f"{named} has {len(trimmed)} characters; {limit} are allowed.",
             field=field,
             limit=limit,
         )
@@ -171,7 +172,7 @@ def clean_labels(values: Iterable[str], field: str) -> tuple[str, ...]:
     labels: dict[str, None] = {}
     for value in values:
         lowered = unicodedata.normalize("NFC", value.lower())
-        label = clean_line(lowered, field, LABEL_LENGTH)
+        label = clean_line(lowered, field, LABEL_LENGTH, what=f"One of the {field}")
         if label:
             labels[label] = None
     if len(labels) > LABEL_COUNT:

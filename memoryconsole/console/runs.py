@@ -89,11 +89,13 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What became of one change, and the memories that it is about."""
+    """What became of one change, and the memories that it is about. `since`: the run did not do it;
+    what agents no longer see of these went later."""
 
     outcome: str
     what: str
     memories: list[Link]
+    since: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +166,7 @@ def _changes(bank: Bank, shown: Sequence[dict[str, Any]]) -> list[Change]:
             _OUTCOMES[each["outcome"]],
             _KINDS[each["kind"]],
             [links[key] for key in each["memories"]],
+            each["outcome"] != "applied",
         )
         for each in shown
     ]

@@ -6,7 +6,8 @@ again, leaves what once would have.
 """
 
 import logging
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db import transaction
@@ -193,12 +194,17 @@ def _read_window(
     answer = model.complete(
         prompts.EXTRACTION, prompts.transcript(window), timeout_s=bound.timeout_s
     )
-    found = list(judged(replies.elements(answer.text), window))[: bound.most - turn.taught]
+    reading = replies.read(answer.text)
+    found = list(judged(reading.elements, window))[: bound.most - turn.taught]
     told = _write(principal, bank, turn, found, bound.rules, last=last)
+    told = replace(told, left=told.left + len(reading.rejected))
+    why = Counter(sorted(reading.rejected, reverse=True))
     logger.info(
-        "turn read bank=%s messages=%d found=%d created=%d reinforced=%d proposed=%d tokens=%d",
-        bank.name, len(window), len(found), told.created, told.reinforced, told.proposed,
-        answer.tokens,
+        "turn read bank=%s messages=%d found=%d rejected=%s created=%d reinforced=%d proposed=%d "
+        "tokens=%d",
+        bank.name, len(window), len(found),
+        ", ".join(f"{count} {each}" for each, count in why.items()) or 0,
+        told.created, told.reinforced, told.proposed, answer.tokens,
     )  # fmt: skip
     _advance(turn, last, taught=len(found))
     return told

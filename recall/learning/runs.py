@@ -14,7 +14,7 @@ from typing import Any
 
 from django.db import transaction
 
-from banks import auth, errors, jobs, seams
+from banks import audit, auth, errors, jobs, seams
 from banks.access import Principal, Role, Scope
 from banks.jobs import Running, handlers, queue
 from banks.models import Bank
@@ -145,7 +145,7 @@ def listed(
     limit = max(1, min(limit, PAGE_MOST))
     page = list(rows.select_related("bank").order_by("-pk")[: limit + 1])
     following = page[limit - 1].uid if len(page) > limit else None
-    return [_run(row) for row in page[:limit]], following
+    return _runs(page[:limit]), following
 
 
 def one(principal: Principal, key: str) -> tuple[Run, list[Proposed]]:
@@ -182,11 +182,13 @@ def undo(principal: Principal, key: str) -> Run:
     of an operation raises: what has moved on since is not touched.
     """
     row, bank = reach.one(principal, ConsolidationRun, key, missing=errors.RunNotFound)
-    if not row.operations or row.state not in _ENDED:
+    gone = audit.taken_back(row.operations)
+    left = [each for each in row.operations if each not in gone]
+    if not left or row.state not in _ENDED:
         raise errors.Conflict("There is nothing to take back.")
-    while row.operations:
-        undoing.undo(principal, bank, row.operations[-1])
-        row.operations = row.operations[:-1]
+    while left:
+        undoing.undo(principal, bank, left.pop())
+        row.operations = left
         row.undone_at = seams.now()
         row.save(update_fields=["operations", "undone_at"])
     return _run(row)
@@ -334,6 +336,18 @@ def _round(running: Running) -> str:
 
 
 def _run(row: ConsolidationRun) -> Run:
+    return _runs([row])[0]
+
+
+def _runs(rows: Sequence[ConsolidationRun]) -> list[Run]:
+    gone = audit.taken_back(uid for row in rows for uid in row.operations)
+    return [
+        _value(row, undoable=row.state in _ENDED and not gone.issuperset(row.operations))
+        for row in rows
+    ]
+
+
+def _value(row: ConsolidationRun, *, undoable: bool) -> Run:
     took = row.finished_at - row.started_at if row.finished_at and row.started_at else None
     return Run(
         id=row.uid,
@@ -357,6 +371,6 @@ def _run(row: ConsolidationRun) -> Run:
         note=row.note or None,
         error=row.error or None,
         changes=row.changes,
-        undoable=bool(row.operations) and row.state in _ENDED,
+        undoable=undoable,
         undone_at=milliseconds(row.undone_at) if row.undone_at else None,
     )

@@ -85,7 +85,7 @@ def _brought_back(bank: Bank, ids: list[str]) -> set[str]:
 
 def _alike(pair: Pair) -> Asked:
     reason = "the same words in another order" if pair.alike == 1.0 else "nearly the same words"
-    return _asked(pair, reason, f"{pair.survivor.id} says it in {reason}.")
+    return _asked(pair, reason, f"The other one says {reason}.")
 
 
 def _asked(pair: Pair, reason: str, because: str) -> Asked:

@@ -116,6 +116,8 @@ def test_dead_ones_come_only_when_asked_for(world: World, editor: Api) -> None:
         "q=%00",
         "tag=%00",
         "tag=" + "t" * 65,
+        "tag=",
+        "tag=%20&tag=pump",
         "tags=pump",
         "colour=red",
     ],

@@ -82,6 +82,8 @@ def test_any_words_are_safe(world: World, editor: Api, query: str) -> None:
         {"kind": "odd"},
         {"since": 10**30},
         {"tags": ["t" * 65]},
+        {"tags": ["kiln", " "]},
+        {"tag": ""},
     ],
 )
 def test_a_body_that_means_nothing_is_422(editor: Api, more: dict[str, object]) -> None:

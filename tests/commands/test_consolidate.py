@@ -129,6 +129,19 @@ def test_the_schedule_begins_a_run_of_every_bank(world: builders.World) -> None:
     assert sorted(rows) == [("lab", "done", 1, "schedule"), ("ops", "done", 1, "schedule")]
 
 
+@pytest.mark.parametrize("option", ["--bank=ops", "--dry-run", "--json"])
+def test_what_only_a_pass_at_once_takes_is_refused_beside_a_schedule(
+    world: builders.World, option: str
+) -> None:
+    schedule.plan(runs.ROUND, "every 6h", zone="UTC", by="test")
+    for when in ("--schedule=off", "--every=6h", "--schedule="):
+        with pytest.raises(CommandError, match=f"^{option.partition('=')[0]} goes with a pass"):
+            told(option, when)
+    assert schedule.planned(runs.ROUND) is not None
+    with pytest.raises(CommandError, match="cron"):
+        told("--schedule=")
+
+
 def test_a_schedule_that_cannot_be_understood_is_refused(world: builders.World) -> None:
     with pytest.raises(CommandError, match="cron"):
         told("--schedule", "at night")

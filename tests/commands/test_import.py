@@ -37,7 +37,7 @@ def test_problems_are_told_with_file_and_line_and_fail_the_command(tree: Path) -
     code, out = run(tree, "--bank", "ops")
     assert code == 1
     assert "semantic_memory/facts.md:12  bad_time" in out
-    assert "1 memories found, 1 of them live; 1 imported" in out
+    assert "1 memory found, 1 of them live; 1 imported" in out
     assert Entry.objects.count() == 1
 
 

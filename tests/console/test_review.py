@@ -91,7 +91,8 @@ def test_each_kind_says_what_it_was_made_from_and_what_agents_would_see(
     said = words(answer)
     for text in (
         "A line for the rule learned", LINE, "Said in session s1", "by agent (token)",
-        "Merge two memories into one", "the same words in another order", "Stays", "Gives way",
+        "Merge two memories into one", "The other one says the same words in another order.",
+        "Stays", "Gives way",
         "New fact", "Pumps are primed by hand.", "Agents see it beside what it was made from.",
         "A known failure for a procedure", "It happened 3 times.", "Purge the kiln",
     ):  # fmt: skip
@@ -353,7 +354,9 @@ def test_a_part_counts_what_waits_once_and_tells_the_side_too(
         counted = [each for each in captured if "COUNT" in each["sql"].upper()
                    and "proposal" in each["sql"]]  # fmt: skip
         assert len(counted) == most
-        assert 'id="review-count" hx-swap-oob="true">1<' in answer.content.decode()
+        assert 'hx-swap-oob="outerHTML:.review-count">1<' in answer.content.decode()
+    whole = maintainer.get(EVERYWHERE).content.decode()
+    assert whole.count('<span class="count review-count">1<') == 2, "at the side and in the menu"
     row = {
         "HX-Request": "true",
         "HX-Target": "found",

@@ -72,6 +72,8 @@ def test_a_dry_run_tells_what_it_would_do_and_does_nothing(ops: World, maintaine
     assert "Take back" not in said
     assert "1 would be done or proposed" in words(maintainer.get(PAGE))
     assert len(live(ops.bank)) == 2
+    consolidated(ops)
+    assert "kiln 4 is hot replaced since Kiln 4 is hot." in words(maintainer.get(address))
 
 
 def test_the_list_tells_who_began_each_run_and_what_came_of_it(

@@ -127,7 +127,7 @@ def test_every_line_works_as_it_stands(checkout: Checkout) -> None:
     assert json.loads(saved)["memory"]["text"] == text
     assert [hit["memory"]["text"] for hit in json.loads(recalled)["memories"]] == [text]
     assert file.endswith(f"---\n\n{text}\n")
-    report = "(new): 1 memories found, 1 of them live; 1 {}imported, 0 the same, 0 left out.\n"
+    report = "(new): 1 memory found, 1 of them live; 1 {}imported, 0 the same, 0 left out.\n"
     assert would == "copy " + report.format("would be ")
     assert copied == "copy " + report.format("")
     assert old == "old " + report.format("")

@@ -35,6 +35,7 @@ def test_what_a_run_asks_is_decided_in_place_and_taken_back_with_the_run(
     page.get_by_role("button", name="Accept").first.click()
     expect(page.locator("#say")).to_contain_text("Accepted.")
     expect(page.locator(".proposal")).to_have_count(1)
+    expect(page.locator(".review-count")).to_have_text(["1 waiting", "1 waiting"])
     expect(page.locator(":focus")).to_have_text("Merge two memories into one")
     page.locator("[id^=reject-]").first.click()
     page.get_by_label("Why").fill("They are two pumps.")

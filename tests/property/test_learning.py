@@ -10,7 +10,7 @@ from banks import errors
 from banks.store import names
 from banks.store.types import Category, Trust
 from recall.learning.judging import judged
-from recall.learning.llm.replies import elements
+from recall.learning.llm import replies
 from recall.learning.promotion import Episode, Known, read
 from recall.learning.transcript import Said
 
@@ -45,7 +45,7 @@ def test_any_answer_is_read_or_refused_and_only_users_make_rules(
     reply: str, window: list[Said]
 ) -> None:
     try:
-        found = elements(reply)
+        found = replies.read(reply).elements
     except errors.ReplyUnusable:
         return
     spoken = [names.normalise(each.text) for each in window if each.role == "user"]

@@ -72,9 +72,10 @@ def test_lines_are_those_of_the_file_as_it_is_now(world: World) -> None:
 
 
 def test_warnings_are_told_and_do_not_fail(world: World) -> None:
+    assert check("files").detail == "Every entry can be read."
     written(world, FACTS, block("m1", "Likes tea", "source: rumour", category="preferences"))
     found = check("files")
-    assert found.ok
+    assert (found.ok, found.detail) == (True, "Every entry can be read, with warnings: 2.")
     assert told(found.findings) == [(FACTS, 1, "wrong_file"), (FACTS, 5, "unknown_source")]
 
 

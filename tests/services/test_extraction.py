@@ -202,12 +202,20 @@ def test_an_answer_that_cannot_be_used_ends_as_a_dead_letter_that_runs_again(
 
 
 def test_what_cannot_be_kept_costs_itself_and_not_the_turn(
-    world: World, who: Principal, model: Scripted
+    world: World, who: Principal, model: Scripted, caplog: pytest.LogCaptureFixture
 ) -> None:
     model.script = [array({"text": "x" * 501, "quote": KILN})]
-    job = learn(who, user(KILN, "e1"))
+    with caplog.at_level("INFO", extraction.__name__):
+        job = learn(who, user(KILN, "e1"))
     assert (job.state, job.error, len(model.asked)) == (Job.State.DONE, "", 1)
     assert known(world.bank) == {}
+    assert "found=0 rejected=1 too long created=0" in caplog.text
+    model.script = [array({"text": "ab"}, "x" * 501, element(KILN), {"text": "x" * 502})]
+    turns.completed(who, ended(user(KILN, "e2"), turn="t2"))
+    with caplog.at_level("INFO", extraction.__name__):
+        told = extraction.run_now(replace(who, is_admin=True), "chat")
+    assert (told.state, told.created, told.left) == ("done", 1, 3)
+    assert "found=1 rejected=1 too short, 2 too long created=1" in caplog.text
 
 
 def test_a_refused_key_is_no_matter_of_patience(

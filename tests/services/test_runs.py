@@ -8,10 +8,10 @@ import pytest
 from banks import errors, jobs, seams
 from banks.access import Principal, Role
 from banks.outbox import Job
-from banks.services import banks, entries, members
+from banks.services import banks, entries, members, undo
 from banks.services.drafts import Draft
 from banks.store.types import Category
-from recall.learning import consolidation, episodes, records, runs
+from recall.learning import consolidation, episodes, proposals, records, runs
 from recall.models import Checkpoint, ConsolidationRun, Proposal
 from tests.builders import World, save
 from tests.chat import Scripted, array
@@ -91,6 +91,24 @@ def test_what_was_read_before_a_fault_or_a_stop_is_kept(
     ]  # fmt: skip
     assert len(runs.undo(world.maintainer, run.id).changes) == 2
     assert set(live(world.bank)) == {each.text for each in happened} | {"Pump 0 is primed."}
+
+
+def test_what_the_log_took_back_of_a_run_is_not_the_runs_to_take_back(world: World) -> None:
+    for text in ("Valves are blue", "Valves are blue.", "On Monday pump 2 is oiled.",
+                 "Pump 2 is oiled on Monday."):  # fmt: skip
+        save(world, text)
+    run = consolidated(world)
+    (asked,) = proposals.listed(world.maintainer, world.bank)[0]
+    runs.apply(world.maintainer, run.id, accept=[asked.id])
+    merged, accepted = ConsolidationRun.objects.get(uid=run.id).operations
+    undo.undo(world.maintainer, world.bank, merged)
+    assert (runs.one(world.maintainer, run.id)[0].undoable, len(live(world.bank))) == (True, 3)
+    undone = runs.undo(world.maintainer, run.id)
+    assert (undone.undoable, len(live(world.bank))) == (False, 4)
+    ConsolidationRun.objects.update(operations=[merged, accepted])
+    assert [each.undoable for each in runs.listed(world.maintainer)[0]] == [False]
+    with pytest.raises(errors.Conflict, match="nothing to take back"):
+        runs.undo(world.maintainer, run.id)
 
 
 def test_a_run_that_dies_between_writing_and_telling_changes_nothing_twice(

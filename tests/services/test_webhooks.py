@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from pytest_django import Settings
 
-from banks import errors, feed, jobs, seams, sync
+from banks import backlog, errors, feed, jobs, seams, sync
 from banks.access import Principal, Role, Scope
 from banks.jobs import queue
 from banks.models import Bank, Change, Entry
@@ -259,6 +259,12 @@ def test_after_eight_tries_in_about_a_day_the_next_event_has_its_turn(
     assert [each.state for each in log(world, hook)] == ["failed", "ok"]
 
 
+def check_of_webhooks() -> tuple[bool, str]:
+    """How the doctor finds them."""
+    found = next(each for each in backlog.checks() if each.name == "webhooks")
+    return found.ok, found.detail
+
+
 def test_ten_failures_in_a_row_turn_it_off_and_turned_on_it_goes_on_where_it_stood(
     world: World, hook: webhooks.Hook, receiver: Receiver, clock: Clock
 ) -> None:
@@ -274,6 +280,7 @@ def test_ten_failures_in_a_row_turn_it_off_and_turned_on_it_goes_on_where_it_sto
     assert (off.active, off.failures) == (False, 10)
     assert off.disabled_reason is not None
     assert "503" in off.disabled_reason
+    assert check_of_webhooks() == (False, "1 turned off after failures.")
     states = [each.state for each in log(world, hook)]
     assert states == ["failed", "disabled", "disabled", "disabled"]
     save(world, "Gauge 4 is new")
@@ -282,6 +289,7 @@ def test_ten_failures_in_a_row_turn_it_off_and_turned_on_it_goes_on_where_it_sto
     assert receiver.got == []
     on, _ = webhooks.change(world.maintainer, hook.id, Patch(active=True))
     assert (on.active, on.failures, on.disabled_reason) == (True, 0, None)
+    assert check_of_webhooks() == (True, "None is turned off, and none fails.")
     work()
     assert told(receiver) == journal(world.bank, before)[1:]
 

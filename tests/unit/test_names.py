@@ -181,6 +181,13 @@ def test_clean_line_counts_characters_not_bytes() -> None:
         names.clean_line("窯" * 6, "title", 5)
 
 
+def test_a_bad_label_is_told_as_one_of_several() -> None:
+    with pytest.raises(InvalidContent, match=r"^One of the tags has 65 characters; 64 "):
+        names.clean_labels(["valve", "x" * 65], "tags")
+    with pytest.raises(InvalidContent, match=r"^One of the entities holds the control character"):
+        names.clean_labels(["a\tb"], "entities")
+
+
 def test_clean_labels_folds_trims_and_drops_repeats_in_order() -> None:
     given = [" Pump", "kiln", "", "PUMP ", "Cafe\u0301", "caf\u00e9", "  "]
     assert names.clean_labels(given, "tags") == ("pump", "kiln", "café")

@@ -6,14 +6,14 @@ import pytest
 
 from banks import errors
 from banks.store.types import Category
-from recall.learning.llm.replies import Element, elements
+from recall.learning.llm.replies import Element, read
 
 GOOD = '[{"text": "Kiln 4 purges for 20 minutes.", "category": "facts"}]'
 KILN = "Kiln 4 purges for 20 minutes."
 
 
 def texts(reply: str) -> list[str]:
-    return [each.text for each in elements(reply)]
+    return [each.text for each in read(reply).elements]
 
 
 # field case A29
@@ -42,7 +42,14 @@ def test_good_memories_are_found_in_whatever_they_come_in(reply: str) -> None:
 
 @pytest.mark.parametrize("reply", ["[]", "```json\n[]\n```", "Nothing: []", '{"memories": []}'])
 def test_an_empty_list_means_that_there_is_nothing(reply: str) -> None:
-    assert elements(reply) == []
+    assert (read(reply).elements, read(reply).rejected) == ((), ())
+
+
+@pytest.mark.parametrize("long", [{"text": "x" * 501}, "x" * 501])
+def test_what_cannot_be_kept_costs_itself_and_is_told(long: object) -> None:
+    found = read(json.dumps([long, {"text": "ab"}, {"text": " "}, {"text": 7}]))
+    assert found.elements == ()
+    assert found.rejected == ("too long", "too short", "no text", "no text")
 
 
 # field case A30
@@ -69,7 +76,7 @@ def test_an_empty_list_means_that_there_is_nothing(reply: str) -> None:
 )
 def test_an_answer_without_a_whole_list_is_a_fault_not_nothing(reply: str) -> None:
     with pytest.raises(errors.ReplyUnusable):
-        elements(reply)
+        read(reply)
 
 
 def test_what_an_element_says_is_put_in_order() -> None:
@@ -81,15 +88,15 @@ def test_what_an_element_says_is_put_in_order() -> None:
         "entities": "Kiln 4",
         "pinned": True,
     }
-    assert elements(json.dumps([told])) == [
+    assert read(json.dumps([told])).elements == (
         Element(
             text="Kiln 4 purges", category=Category.PREFERENCES, quote="kiln 4 purges",
             tags=("kiln",),
-        )
-    ]  # fmt: skip
+        ),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("word", ["procedure", "nonsense", 3, None])
 def test_an_unknown_category_is_a_fact(word: object) -> None:
-    [found] = elements(json.dumps([{"text": KILN, "category": word}]))
+    [found] = read(json.dumps([{"text": KILN, "category": word}])).elements
     assert found.category is Category.FACTS

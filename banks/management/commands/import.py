@@ -58,9 +58,10 @@ class Command(PreparedCommand):
             place = f"{each.path}:{each.line}" if each.line else each.path
             self.stdout.write(f"{each.severity:8} {place}  {each.code}  {each.message}")
         would = "would be " if report.dry_run else ""
+        memories = "memory" if report.entries == 1 else "memories"
         self.stdout.write(
             f"{report.bank} ({'new' if report.is_new else 'there already'}): "
-            f"{report.entries} memories found, {report.live} of them live; "
+            f"{report.entries} {memories} found, {report.live} of them live; "
             f"{report.added} {would}imported, {report.same} the same, {report.differing} left out."
         )
         if report.rules:

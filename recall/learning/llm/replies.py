@@ -40,17 +40,27 @@ class Element:
     entities: tuple[str, ...] = ()
 
 
-def elements(reply: str) -> list[Element]:
-    """What an answer proposes, in its order; empty when it says that there is nothing, or nothing
-    that can be kept.
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What an answer proposes, in its order; and of each element that cannot be kept, why."""
+
+    elements: tuple[Element, ...]
+    rejected: tuple[str, ...] = ()
+
+
+def read(reply: str) -> Reading:
+    """What an answer comes to: nothing at all when its list is empty.
 
     Raises ReplyUnusable, also for a list of other things than memories.
     """
     told = objects(reply)
-    found = [element for each in told if (element := _element(each)) is not None]
-    if told and not (found or _holds_memories(told)):
+    if told and not any(_is_memory(each) or isinstance(each, str) for each in told):
         raise errors.ReplyUnusable("The model's list holds no memories.")
-    return found
+    found = [_element(each) for each in told]
+    return Reading(
+        tuple(each for each in found if isinstance(each, Element)),
+        tuple(each for each in found if isinstance(each, str)),
+    )
 
 
 def objects(reply: str) -> list[Any]:
@@ -149,12 +159,14 @@ def _next_start(text: str, at: int) -> int:
     return min(starts, default=-1)
 
 
-def _element(value: object) -> Element | None:
-    """An element that can be used; a text alone is a fact."""
+def _element(value: object) -> Element | str:
+    """An element that can be kept, or why not; a text alone is a fact."""
     told = value if isinstance(value, dict) else {"text": value}
     text = line(told.get("text"))
+    if not text:
+        return "no text"
     if not SHORTEST <= len(text) <= LONGEST:
-        return None
+        return "too short" if len(text) < SHORTEST else "too long"
     return Element(
         text=text,
         category=_category(told.get("category")),

@@ -42,7 +42,8 @@ class Command(PreparedCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            if options["schedule"] or options["every"]:
+            if options["schedule"] is not None or options["every"] is not None:
+                _check_alone(options)
                 self._plan(options["schedule"], options["every"], options["tz"])
             else:
                 self._run(options)
@@ -55,7 +56,7 @@ class Command(PreparedCommand):
             schedule.stop(ROUND)
             self.stdout.write("No run begins by itself any more.")
             return
-        rule = cron or f"every {every}"
+        rule = f"every {every}" if cron is None else cron
         planned = schedule.plan(ROUND, rule, zone=zone, by=SYSTEM.handle)
         self.stdout.write(f"{planned.rule} ({planned.zone}), next at {planned.next_at:%F %H:%M}Z.")
         call_command("worker")
@@ -111,6 +112,16 @@ class Command(PreparedCommand):
         for told in (run.note, run.error):
             if told:
                 self.stdout.write(f"  {told}")
+
+
+def _check_alone(options: dict[str, Any]) -> None:
+    """Raise CommandError for an option that a schedule would pass over."""
+    for name in ("bank", "dry_run", "json"):
+        if options[name]:
+            option = name.replace("_", "-")
+            raise CommandError(
+                f"--{option} goes with a pass at once; a schedule is the same for every bank."
+            )
 
 
 def _cost(run: Run) -> str:
