@@ -216,11 +216,6 @@ def _read(wanted: Wanted) -> tuple[Seen, ...]:
     return () if isinstance(wanted, Merge) else wanted.sources
 
 
-def _marks(bank: Bank, seen: Sequence[Seen], field: str) -> dict[str, str]:
-    rows = bank.entries.filter(entry_id__in=[each.id for each in seen], live=True)
-    return dict(rows.values_list("entry_id", field))
-
-
 def _clean(principal: Principal, wanted: Wanted) -> Draft | None:
     """The draft of a promotion, fit to be written; None when it cannot be."""
     return drafts.usable(principal, wanted.draft) if isinstance(wanted, Promote) else None
@@ -243,8 +238,10 @@ def _make(
 
 
 def _check_sources(batch: Batch, wanted: Wanted) -> None:
-    texts = _marks(batch.desk.bank, _read(wanted), "fingerprint")
-    if any(texts.get(each.id) != each.mark for each in _read(wanted)):
+    seen = _read(wanted)
+    live = batch.desk.bank.entries.filter(entry_id__in=[each.id for each in seen], live=True)
+    texts = dict(live.values_list("entry_id", "fingerprint"))
+    if any(texts.get(each.id) != each.mark for each in seen):
         raise _LeftOutError(Outcome.STALE)
 
 

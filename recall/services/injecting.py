@@ -15,7 +15,6 @@ from recall import indexer
 from recall.engine import injection, relevance
 from recall.engine.injection import Line
 from recall.engine.packing import AMBIENT_FLOOR, PackedRules, pack_rules, tokens
-from recall.engine.query import query_terms
 from recall.engine.scoring import Signals
 from recall.engine.window import newest_question
 from recall.index import IndexUnavailable
@@ -141,7 +140,7 @@ def memories_for(
     budget_tokens = bounds.recall_budget_tokens if budget_tokens is None else budget_tokens
     if not bounds.inject_memories:
         return _nothing_given(budget_tokens=budget_tokens)
-    recalled = _relevant(bank, query, found(bank, query, limit=limit))
+    recalled = _relevant(bank, found(bank, query, limit=limit))
     padding = _ambient(bank, recalled, limit=limit)
     message = injection.memory_message(
         bank.name,
@@ -171,7 +170,7 @@ def memories_for(
     )
 
 
-def _relevant(bank: Bank, query: str, recalled: Recalled) -> Recalled:
+def _relevant(bank: Bank, recalled: Recalled) -> Recalled:
     """The same without hits that share no more with the question than chance does.
 
     A recall shows all of them to whoever asked for it; a turn did not ask. Without an index nothing
@@ -179,9 +178,8 @@ def _relevant(bank: Bank, query: str, recalled: Recalled) -> Recalled:
     """
     if not recalled.memories or recalled.index.state in ("rebuilding", "unavailable"):
         return recalled
-    terms = query_terms(query, indexer.analyzer_of(bank))
     try:
-        least = relevance.floor(*indexer.index_of(bank).frequencies(terms))
+        least = relevance.floor(*indexer.index_of(bank).frequencies(recalled.terms))
     except IndexUnavailable:
         return recalled
     # Of meaning only nearness itself tells: its share goes to the nearest, near or not.

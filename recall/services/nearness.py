@@ -7,6 +7,7 @@ from django.conf import settings
 
 from banks import links, queries
 from banks.models import Bank, Entry
+from banks.rows import ASIDE
 from recall.meaning import Comparison
 
 _WIDER = 4
@@ -49,5 +50,5 @@ def _rows(bank: Bank, fingerprints: Collection[str], wanted: queries.Filters) ->
         same = Entry.objects.filter(bank=bank, fingerprint__in=part).order_by()
         keys = list(same.values_list("pk", flat=True))
         rows = queries.narrowed(bank, wanted).filter(pk__in=keys).select_related("file")
-        found += rows.defer("block", "problems")
+        found += rows.defer(*ASIDE)
     return found

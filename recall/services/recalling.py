@@ -53,13 +53,14 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """Hits, best first. `retrieval` says what ran, `index` how far the search could see, `meaning`
-    how far meanings could be compared: None where they were not to be."""
+    how far meanings could be compared: None where they were not to be. `terms` were looked up."""
 
     bank: str
     memories: list[Hit]
     retrieval: str
     index: IndexState
     meaning: MeaningState | None = None
+    terms: tuple[str, ...] = ()
 
 
 def recall(
@@ -114,7 +115,9 @@ def found(
         Hit(memory, each.score, asdict(each.signals), each.id in ranking.pool.near)
         for memory, each in zip(memories, best, strict=True)
     ]
-    return Recalled(bank.name, hits, ranking.retrieval, ranking.index, ranking.meaning)
+    return Recalled(
+        bank.name, hits, ranking.retrieval, ranking.index, ranking.meaning, ranking.terms
+    )
 
 
 @dataclass(frozen=True, slots=True)

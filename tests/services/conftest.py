@@ -8,6 +8,7 @@ from banks import seams
 from recall.learning import llm
 from tests import builders
 from tests.chat import Scripted
+from tests.receivers import Receiver, receiving
 
 
 @pytest.fixture
@@ -22,3 +23,10 @@ def model() -> Iterator[Scripted]:
     scripted = Scripted()
     with llm.replaced(scripted), seams.replaced(chance=lambda: 0.5):
         yield scripted
+
+
+@pytest.fixture
+def server() -> Iterator[Receiver]:
+    """A server on this machine that answers as scripted."""
+    with receiving() as receiver:
+        yield receiver

@@ -1,7 +1,6 @@
 """An embedder over real HTTP: slow, wrong, cut off, of another size, endless, refusing."""
 
 import json
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -16,16 +15,9 @@ from recall.meaning.http import HttpEmbedder
 from recall.services import recall
 from tests.builders import World, save
 from tests.embeddings import embeddings, fill
-from tests.receivers import Receiver, receiving, status
+from tests.receivers import Receiver, status
 
 KEY = "a-key"
-
-
-@pytest.fixture
-def server() -> Iterator[Receiver]:
-    """A server on this machine that answers as scripted."""
-    with receiving() as receiver:
-        yield receiver
 
 
 def asked(server: Receiver, *script: bytes, timeout_s: float = 5.0) -> Floats:

@@ -1,7 +1,6 @@
 """A model over real HTTP: slow, wrong, cut off, empty, endless, refusing, not there."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -18,18 +17,11 @@ from recall.learning.llm.client import HttpModel
 from recall.learning.turns import Ended
 from tests.builders import World
 from tests.chat import array, completion, element
-from tests.receivers import Receiver, receiving, status
+from tests.receivers import Receiver, status
 
 TEXTS = ["Kiln 4 purges for 20 minutes.", "Valve 2 sticks.", "Pump 1 is new."]
 THREE = completion(array(*map(element, TEXTS)))
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
-
-
-@pytest.fixture
-def server() -> Iterator[Receiver]:
-    """A server on this machine that answers as scripted."""
-    with receiving() as receiver:
-        yield receiver
 
 
 def asked(server: Receiver, *script: bytes, timeout_s: float = 5.0) -> llm.Answer:
